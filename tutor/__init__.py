@@ -1,0 +1,1 @@
+"""kerneltutor: a terminal tutor for JAX Pallas TPU kernels."""

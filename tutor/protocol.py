@@ -1,0 +1,371 @@
+"""The records that cross processes and files.
+
+Everything here is a frozen `msgspec.Struct` with plain fields, so the same record travels as msgpack between
+processes, as JSON to `--json`, and into the history. This module imports nothing else of ours.
+
+Units: sizes are bytes, times are seconds unless the name says `us`. Lines are 1-based, columns 0-based, as in `ast`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+VERDICT_SCHEMA = "kerneltutor.verdict/1"
+ERROR_SCHEMA = "kerneltutor.error/1"
+
+StageName = Literal["load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device"]
+Status = Literal["passed", "failed", "skipped", "unavailable", "error"]
+Severity = Literal["error", "warning", "note"]
+Role = Literal["prefetch", "input", "output", "scratch"]
+Space = Literal["vmem", "smem", "any", "hbm", "semaphore"]
+AccessKind = Literal["load", "store", "accumulate", "copy_start", "copy_wait", "semaphore"]
+
+STAGES: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
+PARENTS: dict[StageName, tuple[StageName, ...]] = {
+    "load": (),
+    "trace": ("load",),
+    "interpret": ("trace",),
+    "structure": ("trace",),
+    "hazards": ("trace",),
+    "lower": ("trace",),
+    "compile": ("lower",),
+    "device": ("interpret", "lower"),
+}
+QUESTIONS: dict[str, tuple[StageName, ...]] = {
+    "Is the algebra right?": ("load", "trace", "interpret", "structure"),
+    "Is the layout legal?": ("hazards", "lower", "compile"),
+    "Is it fast?": ("device",),
+}
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Base of every record. Records are built with keywords."""
+
+
+# ---------------------------------------------------------------- the verdict (FORMATS 3)
+
+
+class Finding(Record):
+    """One thing to say to the learner: a catalogue code, plain words, and the line to look at."""
+
+    code: str
+    severity: Severity
+    title: str
+    message: str
+    raw: str | None = None
+    line: int | None = None
+    column: int | None = None
+    ref: str | None = None
+    case: str | None = None
+    hint: str | None = None
+
+
+class CaseError(Record):
+    """How far a result is from what was expected. `block` and `grid_step` name the step that wrote `first_bad`."""
+
+    relative_l2: float | None
+    max_abs: float | None
+    first_bad: list[int] | None = None
+    block: list[int] | None = None
+    grid_step: list[int] | None = None
+
+
+class CaseResult(Record):
+    """The outcome of one case in one stage."""
+
+    name: str
+    status: Status
+    error: CaseError | None = None
+
+
+class StageResult(Record):
+    """The outcome of one stage. `reason` says why it was skipped, is unavailable, or had an error."""
+
+    name: StageName
+    status: Status
+    seconds: float = 0.0
+    reason: str | None = None
+    findings: list[Finding] = []
+    cases: list[CaseResult] = []
+
+
+class Operand(Record):
+    """One Ref of a kernel. `argument` is the exercise input that flows into it (or `fresh`); `alias` is, on an
+    input, the position among the kernel's outputs that it shares its buffer with."""
+
+    name: str
+    argument: str | None
+    role: Role
+    space: Space
+    block_shape: list[int | None] | None
+    shape: list[int]
+    dtype: str
+    alias: int | None = None
+
+
+class Access(Record):
+    """One load, store, accumulate, copy or semaphore operation in a kernel body.
+
+    `per_step` counts executions in one grid step if every enclosing branch is taken (`None`: a loop whose trip count
+    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`."""
+
+    ref: str
+    space: Space
+    kind: AccessKind
+    line: int | None
+    column: int | None
+    shape: list[int]
+    dtype: str
+    per_step: int | None
+    branch: bool
+    bytes_per_step: int | None
+
+
+class Kernel(Record):
+    """What one kernel does, read from its jaxpr (FORMATS 3). Sums take the largest branch of each `cond`."""
+
+    name: str
+    primitive: str
+    facts_case: str
+    grid: list[int | None]
+    operands: list[Operand]
+    accesses: list[Access]
+    loads: int | None
+    stores: int | None
+    accumulates: int | None
+    copies: int | None
+    bytes_in: int | None
+    bytes_out: int | None
+
+
+class Allocation(Record):
+    """One piece of on-chip memory that the compiler gave to the kernel."""
+
+    operand: str | None
+    tag: str
+    space: str
+    bytes: int
+
+
+class Schedule(Record):
+    """The speed estimate read from the compiler's own schedule."""
+
+    total_us: float
+    per_step_us: float
+    bound: str
+    bytes_read: int
+    wait_share: float
+    spill_share: float
+    units: dict[str, float]
+    notes: list[str]
+
+
+class Compilation(Record):
+    """One ahead-of-time compile of one case for one chip."""
+
+    chip: str
+    case: str
+    status: Status
+    vmem_bytes: int | None = None
+    vmem_limit_bytes: int | None = None
+    vmem_capacity: int | None = None
+    allocations: list[Allocation] = []
+    schedule: Schedule | None = None
+
+
+class Timing(Record):
+    """Attempt beside reference on a device. Times are medians in microseconds; the ratio is attempt / reference."""
+
+    device_kind: str
+    attempt_us: float
+    reference_us: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    clock: Literal["device", "wall"]
+    samples: list[tuple[float, float]]
+
+
+class Environment(Record):
+    """Versions and isolation that a verdict was made with."""
+
+    python: str
+    jax: str
+    jaxlib: str
+    libtpu: str | None
+    device: str | None
+    isolation: Literal["A", "B", "C"]
+
+
+class AttemptId(Record):
+    """Which file was judged."""
+
+    path: str
+    sha256: str
+
+
+class Verdict(Record, kw_only=True):
+    """Everything that is known about one attempt: the screen, `--json`, reports and history all read this."""
+
+    schema: str = VERDICT_SCHEMA
+    set: str | None
+    exercise: str | None
+    attempt: AttemptId
+    passed: bool
+    score: float
+    stages: list[StageResult]
+    kernels: list[Kernel]
+    compile: list[Compilation]
+    timing: Timing | None
+    output: str
+    environment: Environment
+    seconds: float
+
+
+class CommandError(Record, kw_only=True):
+    """What `--json` prints for an error of the command line."""
+
+    schema: str = ERROR_SCHEMA
+    code: str
+    message: str
+    hint: str | None = None
+
+
+# ---------------------------------------------------------------- the marked jaxpr
+
+
+class Span(Record):
+    """A coloured piece of one line of jaxpr text: columns `start` to `end` of text line `line` (0-based).
+
+    `role` says what it is: an access kind, or `primitive | variable | type | literal | param | comment`, or
+    `space.vmem` and so on for a piece that names a memory space."""
+
+    line: int
+    start: int
+    end: int
+    role: str
+
+
+class JaxprLine(Record):
+    """What one line of jaxpr text stands for. `fold_end` is the last line of the region that folds under this one."""
+
+    kind: AccessKind | None = None
+    ref: str | None = None
+    space: Space | None = None
+    source_line: int | None = None
+    source_column: int | None = None
+    depth: int = 0
+    kernel: int | None = None
+    primitive: str | None = None
+    fold_end: int | None = None
+
+
+class MarkedJaxpr(Record):
+    """A jaxpr as text, with one `JaxprLine` for each line of `text` and the spans to colour."""
+
+    text: str
+    lines: list[JaxprLine]
+    spans: list[Span]
+
+
+# ---------------------------------------------------------------- facts that the structure rules read
+
+
+class Primitive(Record):
+    """One equation, for rules about what may stand where. `count` is how often it stands on that line."""
+
+    name: str
+    line: int | None = None
+    count: int = 1
+
+
+class Dot(Record):
+    """One matrix product inside a kernel."""
+
+    lhs_dtype: str
+    rhs_dtype: str
+    result_dtype: str
+    precision: str | None
+    line: int | None
+
+
+class Alias(Record):
+    """One aliased pair of a kernel: `source` is an exercise input, `fresh` or None; `output` counts outputs from 0."""
+
+    source: str | None
+    operand: str
+    output: int
+
+
+class KernelFacts(Record):
+    """One kernel of one case: the public facts, and what only rules need.
+
+    `suspects` are the general rules' findings (FORMATS 1, `KT32x` to `KT34x`), made next to the equations."""
+
+    kernel: Kernel
+    inside: list[Primitive]
+    dots: list[Dot]
+    aliases: list[Alias]
+    steps: int | None
+    interpret: bool
+    line: int | None
+    output_arguments: list[int | None] = []
+
+
+class CaseFacts(Record):
+    """What tracing one case found. `outside` are the primitives outside every kernel that are neither layout nor
+    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs."""
+
+    case: str
+    kernels: list[KernelFacts]
+    outside: list[Primitive]
+    outputs: list[ArraySpec]
+    suspects: list[Finding] = []
+    modes: list[str] = []
+    jaxpr_sha256: str = ""
+
+
+# ---------------------------------------------------------------- what is asked of the workers
+
+
+class ArraySpec(Record):
+    """A named abstract array."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+
+
+class CaseSpec(Record):
+    """One case with every size filled in. This is also the `case` that an oracle's functions are given."""
+
+    name: str
+    inputs: list[ArraySpec]
+    outputs: list[ArraySpec]
+    static: dict[str, int | float | str | bool]
+    sizes: dict[str, int]
+    seeds: int = 2
+    role: Literal["check", "time"] = "check"
+    hazard: bool = False
+    hidden: bool = False
+
+
+class ToleranceSpec(Record):
+    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact."""
+
+    rel_l2: float | None = None
+    elementwise: float | None = None
+
+
+class Limits(Record):
+    """What one child of a worker may use."""
+
+    wall_seconds: float = 20.0
+    cpu_seconds: int = 30
+    data_bytes: int | None = None
+    file_bytes: int = 64 << 20
+    output_bytes: int = 1 << 20
+    reply_bytes: int = 256 << 20
+    processes: bool = False

@@ -1,0 +1,242 @@
+"""The messages between the front and its workers, and how they are framed.
+
+A frame is a 4-byte big-endian length and one msgpack document. Nothing else crosses: no pickle, and arrays only as
+`.npz` bytes read with `allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
+or broken message is an error of that run and never an object.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, Limits, MarkedJaxpr, Record, Timing, ToleranceSpec
+
+HazardMode = Literal["on_wait", "eager", "two_cores"]
+
+
+# ---------------------------------------------------------------- front -> stage server
+
+
+class Attempt(Record):
+    """The learner's file as it was when the run began. `path` is only a name for messages and tracebacks."""
+
+    source: bytes
+    path: str
+    entry: str
+
+
+class TraceJob(Record, tag="trace"):
+    """Load the attempt and trace every case. `values` are `.npz` bytes of a case's integer inputs, for index maps."""
+
+    attempt: Attempt
+    cases: list[CaseSpec]
+    values: dict[str, bytes] = {}
+    limits: Limits = Limits()
+
+
+class ArtifactJob(Record, tag="artifacts"):
+    """Export `platforms` artifacts of every case; each is sent as soon as it is made."""
+
+    attempt: Attempt
+    cases: list[CaseSpec]
+    platforms: list[Literal["cpu", "tpu"]]
+    limits: Limits = Limits()
+
+
+class HazardJob(Record, tag="hazards"):
+    """Run one case in the TPU simulator in one mode, on these inputs."""
+
+    attempt: Attempt
+    case: CaseSpec
+    mode: HazardMode
+    inputs: bytes
+    limits: Limits = Limits()
+
+
+# ---------------------------------------------------------------- front -> judge server
+
+
+class InputsJob(Record, tag="inputs"):
+    """Make the inputs of a case with `oracle.make_inputs`, from this seed."""
+
+    oracle: str
+    case: CaseSpec
+    seed: int
+    limits: Limits = Limits()
+
+
+class InterpretJob(Record, tag="interpret"):
+    """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`."""
+
+    oracle: str
+    case: CaseSpec
+    seeds: list[int]
+    artifact: bytes
+    tolerance: ToleranceSpec
+    facts: CaseFacts | None = None
+    limits: Limits = Limits()
+
+
+class CompareJob(Record, tag="compare"):
+    """Compare what the simulator returned for this seed with `oracle.expected`."""
+
+    oracle: str
+    case: CaseSpec
+    seed: int
+    mode: HazardMode
+    outputs: bytes
+    tolerance: ToleranceSpec
+    facts: CaseFacts | None = None
+    limits: Limits = Limits()
+
+
+class StructureJob(Record, tag="structure"):
+    """Judge the exercise's rules on the facts of every case. `rules` is the `[rules]` table as JSON."""
+
+    oracle: str | None
+    rules: bytes
+    cases: list[CaseSpec]
+    facts: list[CaseFacts]
+    reference: list[CaseFacts] = []
+    limits: Limits = Limits()
+
+
+Job = TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob
+
+
+class Start(Record, tag="start"):
+    """Run a job in a fork of its own; every answer carries `id`."""
+
+    id: int
+    job: Job
+
+
+class Cancel(Record, tag="cancel"):
+    """Kill the run `id` with all it started."""
+
+    id: int
+
+
+Request = Start | Cancel
+
+
+# ---------------------------------------------------------------- worker child -> front
+
+
+class Loaded(Record, tag="loaded"):
+    """How loading the attempt went."""
+
+    findings: list[Finding]
+    seconds: float
+
+
+class Traced(Record, tag="traced"):
+    """How tracing one case went: either `facts` or findings with an error. `marked` only for the first case."""
+
+    case: str
+    findings: list[Finding]
+    seconds: float
+    facts: CaseFacts | None = None
+    marked: MarkedJaxpr | None = None
+
+
+class Artifact(Record, tag="artifact"):
+    """One exported program, or why it could not be made. `unavailable`: nobody's fault, this judge cannot run it."""
+
+    case: str
+    platform: Literal["cpu", "tpu"]
+    data: bytes | None
+    findings: list[Finding]
+    seconds: float
+    mosaic: str | None = None
+    unavailable: str | None = None
+
+
+class Simulated(Record, tag="simulated"):
+    """What the simulator returned for one mode: `.npz` bytes (`out0`, `out1`, …) or findings, and what was printed."""
+
+    case: str
+    mode: HazardMode
+    outputs: bytes | None
+    findings: list[Finding]
+    printed: str
+    seconds: float
+    unavailable: str | None = None
+
+
+class Inputs(Record, tag="made"):
+    """`.npz` bytes of a case's inputs, by name."""
+
+    case: str
+    data: bytes
+
+
+class Judged(Record, tag="judged"):
+    """The judge's word on one case of one stage."""
+
+    case: str
+    result: CaseResult
+    findings: list[Finding]
+    seconds: float
+
+
+class Ruled(Record, tag="ruled"):
+    """The judge's word on the structure."""
+
+    findings: list[Finding]
+    seconds: float
+
+
+class Timed(Record, tag="timed"):
+    """What the device runner measured, or why it did not."""
+
+    timing: Timing | None
+    findings: list[Finding]
+    reason: str | None = None
+
+
+class Broken(Record, tag="broken"):
+    """A fault of ours inside a worker child."""
+
+    message: str
+    traceback: str
+
+
+Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Timed | Broken
+
+
+# ---------------------------------------------------------------- server -> front
+
+
+class Hello(Record, tag="hello"):
+    """The first frame of a server: it is ready, and what it runs on."""
+
+    versions: dict[str, str | None]
+    isolation: Literal["A", "B", "C"] = "C"
+
+
+class Began(Record, tag="began"):
+    """The run `id` has a child, whose process group this is."""
+
+    id: int
+    group: int
+
+
+class Piece(Record, tag="piece"):
+    """One answer of the child of run `id`: `body` is the msgpack of a `Body`, not yet decoded (it is untrusted)."""
+
+    id: int
+    body: bytes
+
+
+class Ended(Record, tag="ended"):
+    """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
+
+    id: int
+    how: Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
+    detail: str = ""
+    printed: str = ""
+    seconds: float = 0.0
+
+
+Reply = Hello | Began | Piece | Ended
