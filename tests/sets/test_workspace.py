@@ -60,6 +60,16 @@ def test_renumbered_is_moved_not_rewritten(
     assert not opened.newer_starter
 
 
+def test_unsaved_text_moves_with_its_file(tiny: Path, workspace: Workspace, scale: Exercise) -> None:
+    workspace.save(scale, "mine")
+    workspace.keep_unsaved(scale, "half a thought")
+    moved = renumbered(tiny, "02_blocks", "09_scale")
+    path = workspace.open(moved).path
+    assert workspace.unsaved(moved) == "half a thought"
+    assert not (workspace.root / "tiny" / "01_refs").exists()
+    assert sorted(p.name for p in path.parent.iterdir()) == [".09_scale.py.unsaved", "09_scale.py"]
+
+
 def test_a_slug_that_ends_alike_is_not_mistaken(tiny: Path, workspace: Workspace, scale: Exercise) -> None:
     other = workspace.root / "tiny" / "01_refs" / "02_batched_scale.py"
     other.parent.mkdir(parents=True)

@@ -62,6 +62,14 @@ class Exercise:
         return self.manifest.title
 
     @property
+    def summary(self) -> str:
+        return self.manifest.summary
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self.manifest.concepts
+
+    @property
     def kind(self) -> str:
         return self.manifest.kind
 

@@ -1,8 +1,8 @@
 """The learner's files (FORMATS 2): `<workspace>/<set id>/<NN_chapter>/<NN_slug>.py`, made from the starter.
 
 The learner's text is never lost: a renumbered exercise has its file moved, a changed starter is only offered, `reset`
-keeps what it replaces, and every write is atomic. Beside the files lies a folder of our own, `.kerneltutor`, with the
-starter that each file was made from and text that a crash left unsaved.
+keeps what it replaces, and every write is atomic. A folder of our own, `.kerneltutor`, holds the starter that each file
+was made from; text that a crash left unsaved is beside the file, as `.NN_slug.py.unsaved`.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ class Workspace:
             with _clear(place.parent):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 found.rename(place)
+                if side_file(found).is_file():
+                    side_file(found).rename(side_file(place))
                 if not any(found.parent.iterdir()):
                     found.parent.rmdir()
         base = self._read(self._base(exercise))
@@ -148,7 +150,7 @@ class Workspace:
         return self.root / exercise.set_id / ".kerneltutor" / "starters" / f"{exercise.slug}.py"
 
     def _side(self, exercise: Exercise) -> Path:
-        return self.root / exercise.set_id / ".kerneltutor" / "unsaved" / f"{exercise.slug}.py"
+        return side_file(self.find(exercise) or self.path(exercise))
 
     def _read(self, path: Path) -> bytes | None:
         with _clear(path):
@@ -164,6 +166,11 @@ class Workspace:
         if not folder.is_dir():
             return f"{folder} is not a folder."
         return None if os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written."
+
+
+def side_file(path: Path) -> Path:
+    """Where the unsaved text of a learner's file is kept."""
+    return path.with_name(f".{path.name}.unsaved")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
