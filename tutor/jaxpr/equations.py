@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import jax
 
-from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, View, closed
+from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, View, closed, view
 
 type Atom = Any
 """A `Var` or a `Constant`."""
