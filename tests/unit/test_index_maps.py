@@ -118,7 +118,8 @@ def test_4096_steps_are_fast_and_start_no_backend():
     spec = pl.BlockSpec((8, 128), lambda i, j, k: (jnp.maximum(i * 16 + j - 1, 0) // 2, jnp.where(k > 3, k, 0)))
     shape = jax.ShapeDtypeStruct((4096, 4096), np.float32)
     with target():
-        jaxpr = jax.make_jaxpr(pl.pallas_call(kernel, grid=(16, 16, 16), in_specs=[spec], out_specs=spec, out_shape=shape))(shape)
+        call = pl.pallas_call(kernel, grid=(16, 16, 16), in_specs=[spec], out_specs=spec, out_shape=shape)
+        jaxpr = jax.make_jaxpr(call)(shape)
     parts = kernel_parts(jaxpr.eqns[0])[0]
     assert block_indices(parts.mappings[0], parts.grid).shape == (4096, 2)
     assert not backends_started()

@@ -105,11 +105,9 @@ class Scope:
         if table is None or indexed is None or len(indexed) > 1 or op.view.shape != ():
             return None
         index = [self.read(d.start) for d in indexed[0]] if indexed else []
-        if any(i is None for i in index) or any(
-            ((i < 0) | (i >= n)).any() for i, n in zip(index, table.shape, strict=True)
-        ):
-            return None
-        return np.asarray(table[tuple(index)])
+        known = [i for i in index if i is not None]
+        inside = all(bool(((i >= 0) & (i < n)).all()) for i, n in zip(known, table.shape, strict=False))
+        return np.asarray(table[tuple(known)]) if inside and len(known) == len(index) == table.ndim else None
 
     def _cond(self, eqn: JaxprEqn) -> list[Value]:
         which = self.read(eqn.invars[0])
