@@ -227,3 +227,22 @@ def block_dim(dim: Any) -> BlockDim:
 def closed(jaxpr: Any) -> Jaxpr:
     """The plain jaxpr of a jaxpr that may come with its constants."""
     return jaxpr if isinstance(jaxpr, Jaxpr) else jaxpr.jaxpr
+
+
+# ---------------------------------------------------------------- for the describing half (facts, printing)
+
+
+def index_steps(view: View) -> list[tuple[Dim, ...] | str]:
+    """What is applied to the Ref, in order: dimensions for an index step, or words for a reshape, bitcast, …"""
+    return [
+        tuple(_dim(i, n) for i, n in zip(t.indices, t.shape, strict=True))
+        if isinstance(t, indexing.NDIndexer)
+        else _words(t)
+        for t in view.raw
+    ]
+
+
+def _words(transform: Any) -> str:
+    name = type(transform).__name__.removesuffix("Transform").lower()
+    fields = (str(getattr(transform, f)) for f in getattr(transform, "__dataclass_fields__", {}))
+    return f"{name}({', '.join(fields)})"
