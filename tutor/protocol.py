@@ -109,7 +109,8 @@ class Access(Record):
     """One load, store, accumulate, copy or semaphore operation in a kernel body.
 
     `per_step` counts executions in one grid step if every enclosing branch is taken (`None`: a loop whose trip count
-    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`."""
+    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`. A copy is an access of its
+    source `ref`; `to` is its destination."""
 
     ref: str
     space: Space
@@ -121,6 +122,7 @@ class Access(Record):
     per_step: int | None
     branch: bool
     bytes_per_step: int | None
+    to: str | None = None
 
 
 class Kernel(Record):

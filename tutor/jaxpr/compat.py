@@ -247,3 +247,22 @@ def bind(eqn: JaxprEqn, args: Sequence[Any], params: dict[str, Any]) -> list[Any
     with written_at(eqn):
         out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(params))
     return list(out) if eqn.primitive.multiple_results else [out]
+
+
+# ---------------------------------------------------------------- for the describing half (facts, printing)
+
+
+def index_steps(view: View) -> list[tuple[Dim, ...] | str]:
+    """What is applied to the Ref, in order: dimensions for an index step, or words for a reshape, bitcast, …"""
+    return [
+        tuple(_dim(i, n) for i, n in zip(t.indices, t.shape, strict=True))
+        if isinstance(t, indexing.NDIndexer)
+        else _words(t)
+        for t in view.raw
+    ]
+
+
+def _words(transform: Any) -> str:
+    name = type(transform).__name__.removesuffix("Transform").lower()
+    fields = (str(getattr(transform, f)) for f in getattr(transform, "__dataclass_fields__", {}))
+    return f"{name}({', '.join(fields)})"
