@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from itertools import count
 
 import msgspec
@@ -34,8 +34,9 @@ class BadAnswer(Exception):
 class Worker:
     """One server process, `python -I -m MODULE`. Safe to use from many tasks of one event loop."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, command: Sequence[str] | None = None) -> None:
         self.module = module
+        self._command = command or (sys.executable, "-I", "-m", module)
         self.hello: Hello | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
@@ -53,7 +54,7 @@ class Worker:
                 return self.hello
             await self._close()
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-m", self.module,
+                *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
