@@ -109,7 +109,8 @@ class Access(Record):
     """One load, store, accumulate, copy or semaphore operation in a kernel body.
 
     `per_step` counts executions in one grid step if every enclosing branch is taken (`None`: a loop whose trip count
-    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`."""
+    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`. A copy is an access of its
+    source `ref`; `to` is its destination."""
 
     ref: str
     space: Space
@@ -121,6 +122,7 @@ class Access(Record):
     per_step: int | None
     branch: bool
     bytes_per_step: int | None
+    to: str | None = None
 
 
 class Kernel(Record):
@@ -369,3 +371,39 @@ class Limits(Record):
     output_bytes: int = 1 << 20
     reply_bytes: int = 256 << 20
     processes: bool = False
+
+
+# ---------------------------------------------------------------- the rules of an exercise (FORMATS 1)
+
+
+class ScratchRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scratch that some kernel must have."""
+
+    space: Space
+    dtype: str
+    shape: tuple[int | str, ...] | None = None
+
+
+class AliasRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An alias that must be there: `source` (written `from`) is an input or `fresh`, `to` an output."""
+
+    source: str = msgspec.field(name="from")
+    to: str
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs."""
+
+    kernels: int | None = None
+    outside: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    space: dict[str, Space] = {}
+    scratch: tuple[ScratchRule, ...] = ()
+    alias: tuple[AliasRule, ...] = ()
+    max_loads: dict[str, int] = {}
+    max_stores: dict[str, int] = {}
+    min_copies: int | None = None
+    dot_dtype: str | None = None
+    max_steps_ratio: float | None = None
+    max_bytes_ratio: float | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, Limits, MarkedJaxpr, Record, Timing, ToleranceSpec
+from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, Limits, MarkedJaxpr, Record, Rules, Timing, ToleranceSpec
 
 HazardMode = Literal["on_wait", "eager", "two_cores"]
 
@@ -62,6 +62,7 @@ class InputsJob(Record, tag="inputs"):
     oracle: str
     case: CaseSpec
     seed: int
+    integers_only: bool = False
     limits: Limits = Limits()
 
 
@@ -91,10 +92,10 @@ class CompareJob(Record, tag="compare"):
 
 
 class StructureJob(Record, tag="structure"):
-    """Judge the exercise's rules on the facts of every case. `rules` is the `[rules]` table as JSON."""
+    """Judge the exercise's rules on the facts of every case. """
 
     oracle: str | None
-    rules: bytes
+    rules: Rules
     cases: list[CaseSpec]
     facts: list[CaseFacts]
     reference: list[CaseFacts] = []
@@ -200,6 +201,7 @@ class Broken(Record, tag="broken"):
 
     message: str
     traceback: str
+    findings: list[Finding] = []
 
 
 Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Timed | Broken

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tutor.protocol import Space, StageName
+from tutor.protocol import Rules, StageName
 
 Dim = int | str
 Number = int | float | bool | str
@@ -64,39 +64,6 @@ class Tolerance(Table, frozen=True, kw_only=True):
 
     rel_l2: float | None = None
     elementwise: float | None = None
-
-
-class ScratchRule(Table, frozen=True, kw_only=True):
-    """A scratch that some kernel must have."""
-
-    space: Space
-    dtype: str
-    shape: tuple[Dim, ...] | None = None
-
-
-class AliasRule(Table, frozen=True, kw_only=True):
-    """An alias that must be there: `source` (written `from`) is an input or `fresh`, `to` an output."""
-
-    source: str = msgspec.field(name="from")
-    to: str
-
-
-class Rules(Table, frozen=True, kw_only=True):
-    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs."""
-
-    kernels: int | None = None
-    outside: tuple[str, ...] = ()
-    forbid: tuple[str, ...] = ()
-    require: tuple[str, ...] = ()
-    space: dict[str, Space] = {}
-    scratch: tuple[ScratchRule, ...] = ()
-    alias: tuple[AliasRule, ...] = ()
-    max_loads: dict[str, int] = {}
-    max_stores: dict[str, int] = {}
-    min_copies: int | None = None
-    dot_dtype: str | None = None
-    max_steps_ratio: float | None = None
-    max_bytes_ratio: float | None = None
 
 
 class Diagnosis(Table, frozen=True, kw_only=True):

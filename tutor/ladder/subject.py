@@ -1,0 +1,82 @@
+"""What is judged: one attempt at one exercise, with everything the stages need to know of it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from tutor.protocol import AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
+from tutor.sets.exercise import Exercise
+from tutor.wire import Attempt
+
+
+class Subject(Record):
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+
+    set_id: str | None
+    slug: str | None
+    attempt: Attempt
+    cases: list[CaseSpec]
+    oracle: str
+    rules: Rules
+    tolerance: ToleranceSpec
+    points: dict[str, float]
+    diagnosis: dict[str, str]
+    reference: Attempt | None
+    seed: int | None = None
+
+    @property
+    def id(self) -> AttemptId:
+        return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
+
+    def case(self, name: str) -> CaseSpec:
+        """The case called `name`."""
+        return next(case for case in self.cases if case.name == name)
+
+    def seeds(self, case: CaseSpec) -> list[int]:
+        """The seeds of a case: fixed by the case, so that a verdict repeats."""
+        return [self.seed_of(case, number) for number in range(case.seeds)]
+
+    def hazard_seed(self, case: CaseSpec) -> int:
+        """The seed of the simulator's inputs, apart from those of `interpret`."""
+        return self.seed_of(case, -1)
+
+    def seed_of(self, case: CaseSpec, number: int) -> int:
+        text = f"{self.set_id}/{self.slug}/{case.name}/{number}/{'' if self.seed is None else self.seed}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def subject(
+    exercise: Exercise, source: bytes, path: str, *, hidden: bool = False, seed: int | None = None
+) -> Subject:
+    """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
+    manifest = exercise.manifest
+    reference = exercise.reference
+    return Subject(
+        set_id=exercise.set_id,
+        slug=exercise.slug,
+        attempt=Attempt(source, path, exercise.entry),
+        cases=[case for case in exercise.cases(hidden=hidden) if case.role == "check"],
+        oracle=str(exercise.oracle),
+        rules=manifest.rules,
+        tolerance=manifest.tolerance,
+        points=manifest.points,
+        diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
+        reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if _exists(reference) else None,
+        seed=seed,
+    )
+
+
+def wanted_stages(target: StageName | None, available: tuple[StageName, ...], parents: dict[StageName, tuple[StageName, ...]]) -> tuple[StageName, ...]:
+    """The stages to run, in order: all that are available, or `target` and its ancestors."""
+    if target is None:
+        return available
+    needed = {target}
+    for stage in reversed(available):
+        if stage in needed:
+            needed.update(parents[stage])
+    return tuple(stage for stage in available if stage in needed)
+
+
+def _exists(path: Path | None) -> bool:
+    return path is not None and path.is_file()
