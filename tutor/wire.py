@@ -102,6 +102,19 @@ class StructureJob(Record, tag="structure"):
     limits: Limits = Limits()
 
 
+class DeviceJob(Record, tag="device"):
+    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
+
+    oracle: str
+    case: CaseSpec
+    attempt: bytes
+    reference: bytes
+    seed: int
+    tolerance: ToleranceSpec
+    platform: Literal["cpu", "tpu"] = "tpu"
+    budget_seconds: float = 5.0
+
+
 Job = TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob
 
 
