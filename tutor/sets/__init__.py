@@ -14,6 +14,7 @@ from tutor.sets.errors import (
 from tutor.sets.exercise import Exercise, Expectation, WrongAnswer
 from tutor.sets.loading import Broken, ExerciseSet, builtin_root, chapter_title, find_set, load_set
 from tutor.sets.manifest import ExerciseManifest, Rules, SetManifest
+from tutor.sets.workspace import Opened, Reset, Workspace, workspace_root, write_atomic
 
 __all__ = [
     "Broken",
@@ -22,13 +23,16 @@ __all__ = [
     "ExerciseSet",
     "Expectation",
     "ManifestError",
+    "Opened",
     "Problem",
+    "Reset",
     "Rules",
     "SetError",
     "SetManifest",
     "UnknownName",
     "UnknownSet",
     "UnknownSlug",
+    "Workspace",
     "WorkspaceError",
     "WrongAnswer",
     "builtin_root",
@@ -37,4 +41,6 @@ __all__ = [
     "find_set",
     "load_set",
     "nearest",
+    "workspace_root",
+    "write_atomic",
 ]

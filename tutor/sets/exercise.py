@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from tutor.protocol import STAGES, ArraySpec, CaseSpec, StageName, ToleranceSpec
 from tutor.sets.checks import check_exercise, check_hidden
 from tutor.sets.errors import ManifestError, Problem
@@ -58,6 +60,14 @@ class Exercise:
     @property
     def title(self) -> str:
         return self.manifest.title
+
+    @property
+    def summary(self) -> str:
+        return self.manifest.summary
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self.manifest.concepts
 
     @property
     def kind(self) -> str:
@@ -134,7 +144,11 @@ class Exercise:
     def cases(self, hidden: bool = False) -> list[CaseSpec]:
         """The public cases, and with `hidden` those of `hidden.toml` after them, with every size filled in."""
         specs = [self._spec(case) for case in self.manifest.cases]
-        return specs + [replace_hidden(self._spec(case)) for case in self._hidden_cases] if hidden else specs
+        return (
+            specs + [msgspec.structs.replace(self._spec(case), hidden=True) for case in self._hidden_cases]
+            if hidden
+            else specs
+        )
 
     def diagnosis(self, code: str) -> str | None:
         """This exercise's own words for a finding of `code`."""
@@ -213,13 +227,6 @@ def hash_files(roots: list[tuple[str, Path]]) -> str:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"{label}/{inner.as_posix()}\0{digest}\n".encode())
     return total.hexdigest()
-
-
-def replace_hidden(case: CaseSpec) -> CaseSpec:
-    """The same case, marked hidden."""
-    from msgspec.structs import replace as struct_replace
-
-    return struct_replace(case, hidden=True)
 
 
 def _file(path: Path) -> Path | None:
