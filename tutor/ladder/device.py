@@ -96,7 +96,7 @@ async def run_on_device(job: DeviceJob, environment: Mapping[str, str]) -> Timed
                 process.kill()
             await process.wait()
     try:
-        return msgspec.msgpack.decode(answer[HEADER:], type=Timed | Broken)  # type: ignore[arg-type, no-any-return]
+        return msgspec.msgpack.decode(answer[HEADER:], type=Timed | Broken)
     except msgspec.MsgspecError:
         return Broken(f"it ended with exit code {process.returncode}", talk.decode("utf-8", "replace")[-4000:])
 

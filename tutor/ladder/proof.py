@@ -17,7 +17,7 @@ ProgramKind = Literal["reference", "starter", "right", "wrong"]
 MARGIN = 1.5
 
 
-class Program(Record):
+class Program(Record, frozen=True):
     """One program of an exercise and what must come of it. `stage` and `code` only where it must fail."""
 
     kind: ProgramKind
@@ -31,7 +31,7 @@ class Program(Record):
         return Path(self.path).name
 
 
-class Proved(Record):
+class Proved(Record, frozen=True):
     """What came of one program. `problem` is None if it is as it must be."""
 
     program: Program
@@ -39,7 +39,7 @@ class Proved(Record):
     verdict: Verdict
 
 
-class Margins(Record):
+class Margins(Record, frozen=True):
     """How far right and wrong answers are from the bound of `interpret`: both at least `MARGIN`.
 
     `right`: bound / worst right answer. `wrong`: nearest wrong answer that `interpret` must catch / bound. None where

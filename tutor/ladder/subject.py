@@ -9,7 +9,7 @@ from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt
 
 
-class Subject(Record):
+class Subject(Record, frozen=True):
     """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
 
     set_id: str | None
