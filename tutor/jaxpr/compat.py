@@ -6,7 +6,8 @@ a name is answered here and nowhere else. Nothing here starts a backend.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,7 +24,8 @@ from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
-    "backends_started", "block_dim", "closed", "constant", "is_ref", "position", "space", "target", "view",
+    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "position", "space", "target", "view",
+    "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -227,6 +229,24 @@ def block_dim(dim: Any) -> BlockDim:
 def closed(jaxpr: Any) -> Jaxpr:
     """The plain jaxpr of a jaxpr that may come with its constants."""
     return jaxpr if isinstance(jaxpr, Jaxpr) else jaxpr.jaxpr
+
+
+# ---------------------------------------------------------------- binding again
+
+
+@contextmanager
+def written_at(eqn: JaxprEqn) -> Iterator[None]:
+    """What is bound inside keeps the place, the mesh and the settings of `eqn`: messages name the attempt's lines."""
+    names = source_info_util.current_name_stack() + eqn.source_info.name_stack
+    with source_info_util.user_context(eqn.source_info.traceback, name_stack=names), eqn.ctx.manager:
+        yield
+
+
+def bind(eqn: JaxprEqn, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Bind the primitive of `eqn` on `args` with other parameters; always a list of outputs."""
+    with written_at(eqn):
+        out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(params))
+    return list(out) if eqn.primitive.multiple_results else [out]
 
 
 # ---------------------------------------------------------------- for the describing half (facts, printing)
