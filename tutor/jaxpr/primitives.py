@@ -9,7 +9,7 @@ EXPLANATIONS: dict[str, str] = {
     "addupdate": "Adds a value into a slice of a Ref in place: one load, one add and one store a tile.",
     "masked_load": "Load under a mask: lanes that are masked off give an unspecified value. Costs a load and a mask.",
     "masked_swap": "Store under a mask: lanes that are masked off keep what the Ref held. One masked store a tile.",
-    "dma_start": "Starts a copy between memories on the DMA engine and goes on at once. Quick to start, slow to arrive.",
+    "dma_start": "Starts a copy between memories on the DMA engine and goes on at once. Quick to start, slow to end.",
     "dma_wait": "Waits until a started copy has arrived. Free if it has; else the core idles until it has.",
     "semaphore_signal": "Adds to a semaphore, here or on another core or device. A few scalar cycles.",
     "semaphore_wait": "Waits until a semaphore reaches a value and subtracts it. The core idles meanwhile.",
@@ -24,7 +24,7 @@ EXPLANATIONS: dict[str, str] = {
     # control flow
     "cond": "Branch: runs one of the bodies below, chosen by a scalar. A jump on the scalar core, plus what is run.",
     "while": "Loop whose trip count is only known when it runs: the test and the body below, on the scalar core.",
-    "scan": "Loop with a fixed trip count: the body below, that many times. Carried vectors live in registers if they fit.",
+    "scan": "Loop with a fixed trip count: the body below, that many times. Small carries stay in registers.",
     "jit": "A function call that was traced apart. It is inlined: it costs what its body costs.",
     "pjit": "A function call that was traced apart. It is inlined: it costs what its body costs.",
     "custom_jvp_call": "A function with its own derivative rule. It costs what its body costs.",
@@ -32,7 +32,7 @@ EXPLANATIONS: dict[str, str] = {
     "pallas_call": "Runs a kernel once for each grid step, on the blocks that the index maps choose.",
     "mpmd_map": "Runs a kernel on every core of a mesh (`pl.kernel`). Nothing is staged: the body does its own copies.",
     # the matrix unit
-    "dot_general": "Matrix product, on the MXU. f32 inputs take one bf16 pass by default, several at precision HIGHEST.",
+    "dot_general": "Matrix product, on the MXU. f32 inputs: one bf16 pass by default, six at precision HIGHEST.",
     "conv_general_dilated": "Convolution. Not lowered inside TPU kernels: write it as matrix products.",
     # elementwise, on the vector unit
     "add": "Addition, elementwise: one VPU operation a tile, or one scalar operation for rank 0.",
