@@ -32,7 +32,7 @@ from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
-    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "mosaic_modules", "position", "preload", "space", "target", "versions", "view",
+    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "is_remote_copy", "mosaic_modules", "position", "preload", "space", "target", "versions", "view",
     "written_at",
 ]  # fmt: skip
 
@@ -105,6 +105,12 @@ def versions() -> dict[str, str | None]:
         except importlib.metadata.PackageNotFoundError:
             found[package] = None
     return found
+
+
+def is_remote_copy(eqn: JaxprEqn) -> bool:
+    """Whether a `dma_start` names another device."""
+    *_, device_id = jax.tree.unflatten(eqn.params["tree"], eqn.invars)
+    return device_id is not None
 
 
 # ---------------------------------------------------------------- the lowered module

@@ -8,8 +8,8 @@ EXPLANATIONS: dict[str, str] = {
     "swap": "Store: writes a value into a slice of a Ref. To VMEM one vector store a tile; to SMEM one scalar store.",
     "addupdate": "Adds a value into a slice of a Ref in place: one load, one add and one store a tile.",
     "masked_load": "Load under a mask: lanes that are masked off give an unspecified value. Costs a load and a mask.",
-    "masked_swap": "Store under a mask: lanes that are masked off keep what the Ref held. Costs one masked store a tile.",
-    "dma_start": "Starts a copy between memories on the DMA engine and goes on at once. Cheap to start, slow to arrive.",
+    "masked_swap": "Store under a mask: lanes that are masked off keep what the Ref held. One masked store a tile.",
+    "dma_start": "Starts a copy between memories on the DMA engine and goes on at once. Quick to start, slow to end.",
     "dma_wait": "Waits until a started copy has arrived. Free if it has; else the core idles until it has.",
     "semaphore_signal": "Adds to a semaphore, here or on another core or device. A few scalar cycles.",
     "semaphore_wait": "Waits until a semaphore reaches a value and subtracts it. The core idles meanwhile.",
@@ -24,16 +24,15 @@ EXPLANATIONS: dict[str, str] = {
     # control flow
     "cond": "Branch: runs one of the bodies below, chosen by a scalar. A jump on the scalar core, plus what is run.",
     "while": "Loop whose trip count is only known when it runs: the test and the body below, on the scalar core.",
-    "scan": "Loop with a fixed trip count: the body below, that many times. Carried vectors stay in registers if they fit.",
+    "scan": "Loop with a fixed trip count: the body below, that many times. Small carries stay in registers.",
     "jit": "A function call that was traced apart. It is inlined: it costs what its body costs.",
     "pjit": "A function call that was traced apart. It is inlined: it costs what its body costs.",
     "custom_jvp_call": "A function with its own derivative rule. It costs what its body costs.",
     "custom_vjp_call": "A function with its own derivative rule. It costs what its body costs.",
-    "pallas_call": "Runs a kernel once for each grid step, with the blocks that the index maps choose staged on the chip.",
-    "mpmd_map": "Runs a kernel on every core of a mesh (`pl.kernel`). Nothing is staged: the body copies what it needs.",
+    "pallas_call": "Runs a kernel once for each grid step, on the blocks that the index maps choose.",
+    "mpmd_map": "Runs a kernel on every core of a mesh (`pl.kernel`). Nothing is staged: the body does its own copies.",
     # the matrix unit
-    "dot_general": "Matrix product, on the MXU: the fastest way to many multiplications. f32 inputs take several passes "
-    "at precision HIGHEST, one bf16 pass by default.",
+    "dot_general": "Matrix product, on the MXU. f32 inputs: one bf16 pass by default, six at precision HIGHEST.",
     "conv_general_dilated": "Convolution. Not lowered inside TPU kernels: write it as matrix products.",
     # elementwise, on the vector unit
     "add": "Addition, elementwise: one VPU operation a tile, or one scalar operation for rank 0.",
@@ -84,7 +83,7 @@ EXPLANATIONS: dict[str, str] = {
     "erf": "Error function: a polynomial on the VPU. Expensive.",
     "erf_inv": "Inverse error function: a polynomial on the VPU. Expensive.",
     # dtype and layout
-    "convert_element_type": "Changes the dtype. Between f32 and bf16 the tile layout changes too: packs or unpacks a tile.",
+    "convert_element_type": "Changes the dtype. Between f32 and bf16 the tile layout changes too.",
     "bitcast_convert_type": "Reads the same bits as another dtype. Free if the widths are equal.",
     "bitcast": "Reads the same bits as another dtype, packing rows if widths differ. Often free.",
     "broadcast_in_dim": "Repeats a value along new or unit dimensions. Along rows nearly free; along lanes it is "

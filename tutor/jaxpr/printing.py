@@ -228,8 +228,8 @@ class _Printer:
         yield (clean(eqn.primitive.name), "primitive")
         if said := self.calls.get(id(node)):
             yield ("[" + ", ".join(f"kernel {n}" for n in said) + "]", "param")
-        elif said := parameters(eqn):
-            yield ("[" + said + "]", "param")
+        elif words := parameters(eqn):
+            yield (f"[{words}]", "param")
         for value in eqn.invars:
             yield (" ", None)
             yield atom(value)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 from tutor.protocol import AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt
 
 
-class Subject(Record):
+class Subject(Record, frozen=True):
     """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
 
     set_id: str | None
@@ -20,9 +19,10 @@ class Subject(Record):
     oracle: str
     rules: Rules
     tolerance: ToleranceSpec
-    points: dict[str, float]
+    points: dict[StageName, float]
     diagnosis: dict[str, str]
     reference: Attempt | None
+    time_case: CaseSpec
     seed: int | None = None
 
     @property
@@ -52,17 +52,20 @@ def subject(
     """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
     manifest = exercise.manifest
     reference = exercise.reference
+    cases = exercise.cases(hidden=hidden)
+    checked = [case for case in cases if case.role == "check"]
     return Subject(
         set_id=exercise.set_id,
         slug=exercise.slug,
         attempt=Attempt(source, path, exercise.entry),
-        cases=[case for case in exercise.cases(hidden=hidden) if case.role == "check"],
+        cases=checked,
         oracle=str(exercise.oracle),
         rules=manifest.rules,
-        tolerance=manifest.tolerance,
-        points=manifest.points,
-        diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
-        reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if _exists(reference) else None,
+        tolerance=exercise.tolerance,
+        points=dict(manifest.points),
+        diagnosis={entry.when: entry.say for entry in manifest.diagnoses},
+        reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if reference else None,
+        time_case=next((case for case in cases if case.role == "time"), checked[0]),
         seed=seed,
     )
 
@@ -77,6 +80,3 @@ def wanted_stages(target: StageName | None, available: tuple[StageName, ...], pa
             needed.update(parents[stage])
     return tuple(stage for stage in available if stage in needed)
 
-
-def _exists(path: Path | None) -> bool:
-    return path is not None and path.is_file()

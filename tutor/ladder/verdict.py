@@ -68,7 +68,7 @@ def passed(stages: Sequence[StageResult], *, whole: bool) -> bool:
     return numbers and status.get("structure") == "passed"
 
 
-def score(stages: Sequence[StageResult], points: dict[str, float]) -> float:
+def score(stages: Sequence[StageResult], points: dict[StageName, float]) -> float:
     """Weight of passed stages over weight of all stages that are not unavailable, 0 to 1."""
     counted = [stage for stage in stages if stage.status != "unavailable"]
     total = sum(points.get(stage.name, 1.0) for stage in counted)

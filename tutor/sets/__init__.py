@@ -13,7 +13,7 @@ from tutor.sets.errors import (
 )
 from tutor.sets.exercise import Exercise, Expectation, WrongAnswer
 from tutor.sets.loading import Broken, ExerciseSet, builtin_root, chapter_title, find_set, load_set
-from tutor.sets.manifest import ExerciseManifest, Rules, SetManifest
+from tutor.sets.manifest import ExerciseManifest, SetManifest
 from tutor.sets.workspace import Opened, Reset, Workspace, workspace_root, write_atomic
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "Opened",
     "Problem",
     "Reset",
-    "Rules",
     "SetError",
     "SetManifest",
     "UnknownName",

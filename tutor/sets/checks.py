@@ -7,9 +7,9 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from tutor.protocol import STAGES
+from tutor.protocol import STAGES, Rules
 from tutor.sets.errors import Problem, did_you_mean
-from tutor.sets.manifest import ArrayEntry, CaseEntry, Dim, ExerciseManifest, Rules, SetManifest
+from tutor.sets.manifest import ArrayEntry, CaseEntry, Dim, ExerciseManifest, SetManifest
 from tutor.sets.shapes import UnknownSize, dimension, factors
 
 SLUG = re.compile(r"[a-z][a-z0-9_]*")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import msgspec
+from jax.experimental import pallas as pl
 
+from tutor.jaxpr import compat
 from tutor.jaxpr.checks import source_suspects, suspects
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.printing import marked
@@ -96,3 +101,20 @@ def _hazards(job: HazardJob, send: Send) -> None:
             unavailable=outcome.unavailable,
         )
     )
+
+
+def warm() -> None:
+    """Trace a small kernel in the server, so that its forks find JAX's caches warm. This starts no backend."""
+    with compat.target():
+        jax.make_jaxpr(_double)(jax.ShapeDtypeStruct((8, 128), jnp.float32))
+
+
+def _double(x: jax.Array) -> jax.Array:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            o_ref[...] = x_ref[...] * 2
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(kernel, grid=(1,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)  # type: ignore[no-any-return]
