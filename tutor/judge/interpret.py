@@ -51,5 +51,3 @@ def _judged(case: CaseSpec, outcome: Comparison | None, findings: list[Finding])
     failed = any(problem.severity == "error" for problem in findings)
     result = CaseResult(case.name, "failed" if failed else "passed", outcome.error if outcome else None)
     return Judged(case=case.name, result=result, findings=findings, seconds=0.0)
-
-
