@@ -30,7 +30,9 @@ def spec_place(reading: Reading, kernel: Function | None, origin: str) -> Place 
 
 
 def name_of_origin(reading: Reading, kernel: Function | None, origin: str) -> str | None:
-    """The kernel's parameter for `args[i]` or `outputs[i]`, if the source shows how many operands come before it."""
+    """The kernel's parameter for `args[i]` or `outputs[i]`, if the source shows how many operands come before it.
+
+    JAX counts the scalar-prefetch operands among the `args`."""
     call = _call(reading, kernel)
     if call is None:
         return None
@@ -41,14 +43,17 @@ def name_of_origin(reading: Reading, kernel: Function | None, origin: str) -> st
     names = [n for n in names if n not in _bound_by_partial(call)]
     side, index = _side(origin)
     keywords = _keywords(reading, call)
-    before = _constant(keywords.get("num_scalar_prefetch"), 0)
-    ins = _elements(reading, keywords.get("in_specs"))
     if side == "out_specs":
-        if ins is None:
+        ins = _elements(reading, keywords.get("in_specs"))
+        outs = _elements(reading, keywords.get("out_specs")) or ()
+        scratch = _elements(reading, keywords.get("scratch_shapes"))
+        if ins is not None:
+            index += _constant(keywords.get("num_scalar_prefetch"), 0) + len(ins)
+        elif scratch is not None or "scratch_shapes" not in keywords:
+            index += len(names) - len(scratch or ()) - max(len(outs), 1)
+        else:
             return None
-        index += len(ins)
-    position = before + index
-    return names[position] if 0 <= position < len(names) else None
+    return names[index] if 0 <= index < len(names) else None
 
 
 def _spec(reading: Reading, kernel: Function | None, origin: str) -> ast.expr | None:
@@ -56,11 +61,14 @@ def _spec(reading: Reading, kernel: Function | None, origin: str) -> ast.expr | 
     if call is None:
         return None
     side, index = _side(origin)
-    value = _keywords(reading, call).get(side)
+    keywords = _keywords(reading, call)
+    value = keywords.get(side)
     elements = _elements(reading, value)
+    if side == "in_specs":
+        index -= _constant(keywords.get("num_scalar_prefetch"), 0)
     if elements is None:
         return value
-    return _resolve(reading, elements[index]) if index < len(elements) else value
+    return _resolve(reading, elements[index]) if 0 <= index < len(elements) else value
 
 
 def _side(origin: str) -> tuple[str, int]:

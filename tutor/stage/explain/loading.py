@@ -46,8 +46,8 @@ def explain_load(exc: BaseException, source: str | bytes, path: str, entry: str)
         return _missing(exc, text, raw)
     if isinstance(exc, SystemExit):
         message = (
-            f"The file ends the program while it is imported (exit code {exc.code!r}). Nothing after that line runs, so "
-            f"the tutor never gets to `{entry}`."
+            f"The file ends the program while it is imported (exit code {exc.code!r}). Nothing after that line runs, "
+            f"so the tutor never gets to `{entry}`."
         )
         hint = 'Remove the call that exits, or put it under `if __name__ == "__main__":`.'
         return finding("KT108", message, line=line, column=column, raw=raw, hint=hint)
@@ -111,7 +111,9 @@ def _syntax_hint(msg: str) -> str:
 def _missing(exc: EntryMissing, text: str, raw: str) -> Finding:
     reading = Reading(text)
     if exc.found is not None:
-        message = f"`{exc.entry}` is a {type(exc.found).__name__} in this file, but the exercise calls it as a function."
+        message = (
+            f"`{exc.entry}` is a {type(exc.found).__name__} in this file, but the exercise calls it as a function."
+        )
         return finding("KT104", message, raw=raw, hint=f"Define it with `def {exc.entry}(…):`.")
     nested = reading.function(exc.entry)
     if nested is not None:
@@ -138,7 +140,9 @@ def _import(exc: ImportError, place: Place | None, raw: str) -> Finding:
         )
         hint = "Remove the import, or write what you need from it into this file."
     else:
-        message = f"The import fails: {first_line(str(exc))}. The module is there, but not the name that is asked of it."
+        message = (
+            f"The import fails: {first_line(str(exc))}. The module is there, but not the name that is asked of it."
+        )
         hint = "Check the name's spelling, and whether this version of the module still has it."
     return finding("KT109", message, line=line, column=column, raw=raw, hint=hint)
 

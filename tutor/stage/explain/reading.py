@@ -98,7 +98,7 @@ class Reading:
         node, known = self.node(place), self.parameters(place)
         if node is None:
             return None
-        calls = [c for c in _ordered(node, ast.Call)]
+        calls = _ordered(node, ast.Call)
         made = [c for c in calls if call_name(c) in _COPIES]
         for call in calls:
             receiver = call.func.value if isinstance(call.func, ast.Attribute) else None

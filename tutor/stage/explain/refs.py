@@ -11,8 +11,8 @@ def dtypes_differ(c: Clue) -> Words:
     ref = c.reading.stored_ref(c.place)
     name, want, got = code_name(ref, "The ref"), c.group("ref"), c.group("value")
     return Words(
-        f"{name} holds {want}, but the value stored in it is {got}. A store never converts: the value must already have "
-        "the dtype of the ref.",
+        f"{name} holds {want}, but the value stored in it is {got}. A store never converts: the value must already "
+        "have the dtype of the ref.",
         f"Cast the value: `.astype({ref}.dtype)`." if ref else "Cast the value to the ref's dtype with `.astype(…)`.",
         ref,
     )
@@ -63,8 +63,8 @@ def ref_into_ref(c: Clue) -> Words:
 
 def array_as_ref(c: Clue) -> Words:
     return Words(
-        f"`{c.group('what')}` works on a Ref, but it is given an array. A value that was loaded is no longer a place in "
-        "memory.",
+        f"`{c.group('what')}` works on a Ref, but it is given an array. A value that was loaded is no longer a place "
+        "in memory.",
         "Pass the ref itself (without `[...]`), or work on the value with jnp functions.",
     )
 
@@ -117,8 +117,9 @@ def too_many_indices(c: Clue) -> Words:
 
 def not_a_dma_semaphore(c: Clue) -> Words:
     return Words(
-        "A copy is waited for with a DMA semaphore, but this one is a regular semaphore. A DMA semaphore counts the bytes "
-        "that a copy moves, a regular one counts signals; they are two kinds and neither stands in for the other.",
+        "A copy is waited for with a DMA semaphore, but this one is a regular semaphore. A DMA semaphore counts the "
+        "bytes that a copy moves, a regular one counts signals; they are two kinds and neither stands in for the "
+        "other.",
         "Write `pltpu.SemaphoreType.DMA` in `scratch_shapes` (or in `run_scoped`).",
         c.reading.semaphore_ref(c.place),
     )
@@ -171,7 +172,11 @@ _NEEDS_A_NAME = {
 }
 
 ROWS: tuple[Row, ...] = (
-    Row(r"Invalid dtype for `\w+`\. Ref dtype: (?P<ref>\S+?)\. Value (?:dtype|shape): (?P<value>\S+?)\.", "KT113", dtypes_differ),
+    Row(
+        r"Invalid dtype for `\w+`\. Ref dtype: (?P<ref>\S+?)\. Value (?:dtype|shape): (?P<value>\S+?)\.",
+        "KT113",
+        dtypes_differ,
+    ),
     Row(
         r"Invalid shape for `\w+`\. Ref shape: (?P<ref>\(.*?\))\. "
         r"(?:Expected shape: (?P<want>\(.*?\))\. )?Value shape: (?P<value>\(.*?\))\.",
@@ -198,4 +203,4 @@ ROWS: tuple[Row, ...] = (
     Row(r"on a non-\(\)-shaped semaphore: (?P<shape>\(.*?\))", "KT116", semaphore_shape),
     Row(r"on a non-semaphore Ref|semaphore must be a Ref|semaphore to be a reference", "KT116", no_semaphore),
     Row(r"DMA source/destination arguments must be Refs", "KT117", copy_needs_refs),
-)  # fmt: skip
+)

@@ -34,3 +34,19 @@ _INSTEAD = {
 def instead_of(primitive: str) -> str:
     """Advice for one primitive; general words where there is none of its own."""
     return _INSTEAD.get(primitive, "Write it with other operations, or do it outside the kernel.")
+
+
+_WRITTEN = {
+    "gather": ("take", "take_along_axis"),
+    "rev": ("flip", "flipud", "fliplr", "rev", "convolve"),
+    "sort": ("sort", "argsort", "median", "unique"),
+    "dma_start": ("sync_copy", "async_copy", "make_async_copy", "make_async_remote_copy", "start"),
+    "dynamic_slice": ("dynamic_slice", "dynamic_slice_in_dim", "dynamic_index_in_dim"),
+    "scatter": ("set",),
+    "scatter-add": ("add",),
+}
+
+
+def written_as(primitive: str) -> tuple[str, ...]:
+    """The names of calls that become this primitive."""
+    return _WRITTEN.get(primitive, (primitive,))

@@ -1,4 +1,7 @@
-"""Words for what goes wrong in the call of a kernel: specs, index maps, aliases, parameters (KT112, 114, 115, 121, 122, 126)."""
+"""Words for what goes wrong in the call of a kernel: specs, index maps, aliases, parameters.
+
+Codes KT112, KT114, KT115, KT121, KT122, KT126.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ def captured(c: Clue) -> Words:
     name, place = _captured_name(c)
     what = f"the array `{name}` ({arrays})" if name else f"an array from outside ({arrays})"
     return Words(
-        f"The kernel uses {what} that is not one of its refs. A kernel sees only what is passed to it: every array lives in "
-        "a memory space, and Pallas has to be told which and how much of it.",
-        "Pass it as another input with a BlockSpec of its own and load it from its ref. An array made in the kernel from "
-        "numbers counts too: make it with `jnp.full`, `iota` or `jnp.where`.",
+        f"The kernel uses {what} that is not one of its refs. A kernel sees only what is passed to it: every array "
+        "lives in a memory space, and Pallas has to be told which and how much of it.",
+        "Pass it as another input with a BlockSpec of its own and load it from its ref. An array made in the kernel "
+        "from numbers counts too: make it with `jnp.full`, `iota` or `jnp.where`.",
         name,
         place,
     )
@@ -27,8 +30,8 @@ def captured(c: Clue) -> Words:
 
 def map_captures(c: Clue) -> Words:
     return Words(
-        f"The index map of {_origin(c)} uses an array from outside. An index map may only compute with the grid indices "
-        "and with scalar-prefetch refs.",
+        f"The index map of {_origin(c)} uses an array from outside. An index map may only compute with the grid "
+        "indices and with scalar-prefetch refs.",
         "Pass the array as a scalar-prefetch operand (`pltpu.PrefetchScalarGridSpec`) and read it in the index map.",
         name_of_origin(c.reading, None, c.group("origin")),
         _map_place(c),
@@ -86,8 +89,8 @@ def _kernel_arity(c: Clue, function: str) -> Words:
 def _counts(c: Clue) -> tuple[int | None, int | None]:
     """How many positional arguments the function takes, and how many it was given."""
     if c.group("takes"):
-        takes = c.group("takes").split()[-1]  # `from 1 to 2`: the most it takes
-        return int(takes), int(c.group("given"))
+        most = c.group("takes").split()[-1]  # `from 1 to 2`
+        return int(most), int(c.group("given"))
     node = c.reading.function(c.group("function")) if "<" not in c.group("function").rpartition(".")[2] else None
     if node is not None and c.group("missing"):
         takes = len(node.args.posonlyargs) + len(node.args.args)
@@ -176,8 +179,9 @@ def _alias_place(c: Clue) -> Place | None:
 def block_rank(c: Clue) -> Words:
     shape, array = block_sizes(c.group("block")), c.group("array")
     return Words(
-        f"The block shape {shape} of {_origin(c)} has another number of dimensions than its array, whose shape is {array}. "
-        "A block has one length for each axis of the array; `None` means one element, with that axis squeezed away.",
+        f"The block shape {shape} of {_origin(c)} has another number of dimensions than its array, whose shape is "
+        f"{array}. A block has one length for each axis of the array; `None` means one element, with that axis "
+        "squeezed away.",
         "Give the block one entry for each axis of the array.",
         name_of_origin(c.reading, None, c.group("origin")),
         spec_place(c.reading, None, c.group("origin")),
@@ -187,8 +191,9 @@ def block_rank(c: Clue) -> Words:
 def map_returns(c: Clue) -> Words:
     want = len(re.findall(r"Blocked|Squeezed|Element|BoundedSlice|None|\d+(?=[,)])", c.group("block")))
     return Words(
-        f"The index map of {_origin(c)} returns {c.group('got')} value{'s' if c.group('got') != '1' else ''}, but its block "
-        f"{block_sizes(c.group('block'))} has {c.group('want') or want} dimensions. It returns one block number for each.",
+        f"The index map of {_origin(c)} returns {c.group('got')} value{'s' if c.group('got') != '1' else ''}, but its "
+        f"block {block_sizes(c.group('block'))} has {c.group('want') or want} dimensions. It returns one block number "
+        "for each.",
         "Return a tuple with one number for each dimension of the block, such as `(i, 0)`.",
         name_of_origin(c.reading, None, c.group("origin")),
         _map_place(c),
@@ -197,8 +202,8 @@ def map_returns(c: Clue) -> Words:
 
 def map_not_integer(c: Clue) -> Words:
     return Words(
-        f"The index map of {_origin(c)} returns {c.group('type')} at position {c.group('position')}, but block numbers are "
-        "integer scalars. `/` makes a float, and a whole ref is no number.",
+        f"The index map of {_origin(c)} returns {c.group('type')} at position {c.group('position')}, but block "
+        "numbers are integer scalars. `/` makes a float, and a whole ref is no number.",
         "Divide with `//`, and index a prefetch ref with `[i]`.",
         name_of_origin(c.reading, None, c.group("origin")),
         _map_place(c),
@@ -232,7 +237,9 @@ def spec_count(c: Clue) -> Words:
     other = {"in_specs": "inputs", "out_specs": "outputs"}.get(which, "arguments")
     message = f"`{which}` does not match the {other}: there must be one spec for each, nested in the same way."
     if m := re.search(r"length (\d+) but `\w+` is a \w+ of length (\d+)", c.text):
-        message = f"`{which}` has {m[1]} spec{'s' if m[1] != '1' else ''}, but there are {m[2]} {other}. Each needs its own."
+        message = (
+            f"`{which}` has {m[1]} spec{'s' if m[1] != '1' else ''}, but there are {m[2]} {other}. Each needs its own."
+        )
     elif m := re.search(r"is a <class '(\w+)'> but `out_shape` is a pytree leaf", c.text):
         message = (
             f"`out_specs` is a {m[1]}, but `out_shape` is a single array. A single output has a single spec, several "
@@ -283,7 +290,9 @@ def _only_spec(c: Clue) -> Place | None:
 
 
 def _keyword(c: Clue, name: str) -> Place | None:
-    found = [k for n in c.reading.calls("pallas_call", "GridSpec", "PrefetchScalarGridSpec", "kernel") for k in n.keywords]
+    found = [
+        k for n in c.reading.calls("pallas_call", "GridSpec", "PrefetchScalarGridSpec", "kernel") for k in n.keywords
+    ]
     places = [place_at(k.value) for k in found if k.arg == name]
     return places[0] if len(places) == 1 else None
 
@@ -301,7 +310,7 @@ def _captured_name(c: Clue) -> tuple[str | None, Place | None]:
         if isinstance(n, ast.Assign) and not isinstance(n.value, ast.Constant)
         for target in n.targets
         for t in ast.walk(target)
-        if isinstance(t, ast.Name)
+        if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
     }
     outside |= {p for f in c.reading.functions(place_at(kernel))[:-1] for p in parameter_names(f)}
     for n in ast.walk(kernel):
@@ -319,7 +328,7 @@ _MAP = r"Index map function .*? for (?P<origin>\S+?)"
 ROWS: tuple[Row, ...] = (
     Row(r"captures (?:non-scalar array )?constants \[(?P<arrays>.*?)\]\. You", "KT112", captured),
     Row(_MAP + r" must not capture constants", "KT121", map_captures),
-    Row(_FUNCTION + r" takes (?P<takes>(?:from )?\d+(?: to \d+)?) positional arguments? but (?P<given>\d+)", "KT114", wrong_arity),
+    Row(_FUNCTION + r" takes (?P<takes>[\w ]+?) positional arguments? but (?P<given>\d+)", "KT114", wrong_arity),
     Row(_FUNCTION + r" missing (?P<missing>\d+) required positional", "KT114", wrong_arity),
     Row(
         r"input_output_aliases contains the mapping '(?P<i>\d+):(?P<o>\d+)'.*? with abstract value (?P<a>\S+\[.*?\]).*?"
@@ -328,21 +337,35 @@ ROWS: tuple[Row, ...] = (
         alias_differs,
     ),
     Row(
-        r"input_output_aliases contains .*? with (?P<side>input|output) index (?P<n>-?\d+) outside the range \[0, (?P<size>\d+)\)",
+        r"input_output_aliases contains .*? with (?P<side>input|output) index (?P<n>-?\d+) outside the range "
+        r"\[0, (?P<size>\d+)\)",
         "KT115",
         alias_outside,
     ),
     Row(
-        r"Block shape for (?P<origin>\S+) \(= (?P<block>\(.*?\))\) must have the same number of dimensions as the array shape "
-        r"(?P<array>\(.*?\))",
+        r"Block shape for (?P<origin>\S+) \(= (?P<block>\(.*?\))\) must have the same number of dimensions "
+        r"as the array shape (?P<array>\(.*?\))",
         "KT121",
         block_rank,
     ),
-    Row(_MAP + r" must return (?P<want>\d+) values to match block_shape=(?P<block>\(.*?\))\. Currently returning (?P<got>\d+)", "KT121", map_returns),
-    Row(_MAP + r" must return integer scalars\. Output\[(?P<position>\d+)\] has type (?P<type>\S+)\.", "KT121", map_not_integer),
+    Row(
+        _MAP + r" must return (?P<want>\d+) values to match block_shape=(?P<block>\(.*?\))\. "
+        r"Currently returning (?P<got>\d+)",
+        "KT121",
+        map_returns,
+    ),
+    Row(
+        _MAP + r" must return integer scalars\. Output\[(?P<position>\d+)\] has type (?P<type>\S+)\.",
+        "KT121",
+        map_not_integer,
+    ),
     Row(r"index_map returned a value of type|Unsupported block (?:dimension|shape) type", "KT121", bad_block_entry),
-    Row(r"'function' object is not (?:iterable|subscriptable)|object of type 'function' has no len", "KT121", swapped_spec),
+    Row(
+        r"'function' object is not (?:iterable|subscriptable)|object of type 'function' has no len",
+        "KT121",
+        swapped_spec,
+    ),
     Row(r"Pytree for `(?P<which>\w+)` and `\w+` do not match", "KT126", spec_count),
     Row(r"`in_specs` must be a tuple or a list", "KT126", spec_not_a_list),
     Row(r"should return None\. It returns a PyTree", "KT110", returns_value),
-)  # fmt: skip
+)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tutor.findings import finding
-from tutor.protocol import Finding
+from tutor.protocol import CaseFacts, Finding
 from tutor.stage.explain.reading import Reading
 from tutor.stage.explain.where import Place
 
@@ -26,6 +26,7 @@ class Clue:
     reading: Reading
     path: str
     match: re.Match[str]
+    facts: CaseFacts | None = None
 
     def group(self, name: str) -> str:
         """A named group of the match, or an empty string."""
@@ -52,7 +53,15 @@ class Row(NamedTuple):
 
 
 def look_up(
-    rows: Sequence[Row], kind: str, text: str, place: Place | None, reading: Reading, path: str, raw: str | None = None
+    rows: Sequence[Row],
+    kind: str,
+    text: str,
+    place: Place | None,
+    reading: Reading,
+    path: str,
+    *,
+    facts: CaseFacts | None = None,
+    raw: str | None = None,
 ) -> Finding | None:
     """The finding of the first row that knows this text; a row that answers None passes it on."""
     for row in rows:
@@ -61,7 +70,7 @@ def look_up(
         match = re.search(row.pattern, text, re.DOTALL)
         if match is None:
             continue
-        words = row.say(Clue(kind, text, place, reading, path, match))
+        words = row.say(Clue(kind, text, place, reading, path, match, facts))
         if words is not None:
             return speak(row.code, words, place, raw if raw is not None else f"{kind}: {text}")
     return None
@@ -87,9 +96,9 @@ def clean(text: str) -> str:
 
 
 def first_line(text: str, limit: int = 300) -> str:
-    """The first line that says something, shortened."""
+    """The first line that says something, shortened and without its full stop."""
     line = next((ln.strip() for ln in clean(text).splitlines() if ln.strip()), "")
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return line.rstrip(".") if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def code_name(name: str | None, otherwise: str) -> str:

@@ -28,14 +28,19 @@ def explain_trace(exc: BaseException, source: str, path: str) -> Finding:
 def decision(c: Clue) -> Words:
     node = c.reading.node(c.place)
     statement = c.reading.statement(c.place)
-    why = "While a kernel is traced, values read from refs, `program_id` and all that is computed from them have no number yet"
+    why = (
+        "While a kernel is traced, values read from refs, `program_id` and all that is computed from them have no "
+        "number yet"
+    )
     if "__index__" in c.text or c.kind == "TracerIntegerConversionError":
         if isinstance(statement, ast.For):
             return Words(
                 f"{why}, so `range` cannot count up to one. A Python loop is unrolled during tracing.",
                 "Use `jax.lax.fori_loop` or `@pl.loop` for a count that is only known when the kernel runs.",
             )
-        return Words(f"{why}, so Python cannot use one as an index.", "Index refs with `pl.ds(start, size)` or `ref[i]`.")
+        return Words(
+            f"{why}, so Python cannot use one as an index.", "Index refs with `pl.ds(start, size)` or `ref[i]`."
+        )
     if c.kind == "TracerArrayConversionError":
         return Words(
             f"{why}, so NumPy cannot work on them: a NumPy function needs the numbers at once.",
@@ -66,7 +71,10 @@ def decision(c: Clue) -> Words:
 
 def _has_slice(statement: ast.stmt, c: Clue) -> bool:
     return any(
-        isinstance(n, ast.Slice) and (n.lower or n.upper) and c.place and n.lineno <= c.place.line <= (n.end_lineno or 0)
+        isinstance(n, ast.Slice)
+        and (n.lower or n.upper)
+        and c.place
+        and n.lineno <= c.place.line <= (n.end_lineno or 0)
         for n in _head(statement)
     )
 
@@ -79,8 +87,8 @@ def _head(statement: ast.stmt) -> list[ast.AST]:
 
 def concrete_shape(c: Clue) -> Words:
     return Words(
-        "A shape must be made of Python numbers, but one of its entries is a traced value. Shapes are fixed when the kernel "
-        "is traced.",
+        "A shape must be made of Python numbers, but one of its entries is a traced value. Shapes are fixed when the "
+        "kernel is traced.",
         "Use `ref.shape` or a keyword argument for sizes; a length that varies needs a mask instead.",
     )
 
@@ -154,7 +162,8 @@ def bad_axis(c: Clue) -> Words:
     grid = c.group("grid")
     if grid == "()":
         return Words(
-            f"The kernel asks for grid axis {c.group('axis')}, but the call has no `grid`, so there are no grid indices.",
+            f"The kernel asks for grid axis {c.group('axis')}, but the call has no `grid`, so there are no grid "
+            "indices.",
             "Give `pallas_call` a `grid`, or drop `program_id`.",
         )
     rank = len(re.findall(r"[^\s,()]+", grid))
@@ -166,23 +175,24 @@ def bad_axis(c: Clue) -> Words:
 
 def bad_grid(c: Clue) -> Words:
     return Words(
-        f"The grid is {c.group('grid')}, but its entries must be integers. `/` makes a float even when it divides evenly.",
+        f"The grid is {c.group('grid')}, but its entries must be integers. `/` makes a float even when it divides "
+        "evenly.",
         "Divide with `//`, or with `pl.cdiv` where the last block is partial.",
     )
 
 
 def both_specs(c: Clue) -> Words:
     return Words(
-        f"`grid_spec` already holds the grid, the specs and the scratch shapes, so `{c.group('which')}` may not be given "
-        "beside it.",
+        f"`grid_spec` already holds the grid, the specs and the scratch shapes, so `{c.group('which')}` may not be "
+        "given beside it.",
         f"Move `{c.group('which')}` into the grid spec.",
     )
 
 
 def scratch_kind(c: Clue) -> Words:
     return Words(
-        "`scratch_shapes` holds something that is not a memory declaration. A scratch needs its memory space, its shape "
-        "and its dtype.",
+        "`scratch_shapes` holds something that is not a memory declaration. A scratch needs its memory space, its "
+        "shape and its dtype.",
         "Write `pltpu.VMEM((8, 128), jnp.float32)`, `pltpu.SMEM(…)` or `pltpu.SemaphoreType.DMA`.",
     )
 
@@ -196,8 +206,8 @@ def out_shape_kind(c: Clue) -> Words:
 
 def leaked(c: Clue) -> Words:
     return Words(
-        "A traced value was kept after the function that made it had ended (in a list, a global or a closure), and used "
-        "later. It means nothing outside.",
+        "A traced value was kept after the function that made it had ended (in a list, a global or a closure), and "
+        "used later. It means nothing outside.",
         "Pass values through refs and return values only.",
     )
 
@@ -205,7 +215,9 @@ def leaked(c: Clue) -> Words:
 def unknown_name(c: Clue) -> Words:
     name = c.group("name")
     near = _similar(name, c)
-    return Words(f"Nothing here is called `{name}`.", f"Did you mean `{near}`?" if near else "Check the spelling.", name)
+    return Words(
+        f"Nothing here is called `{name}`.", f"Did you mean `{near}`?" if near else "Check the spelling.", name
+    )
 
 
 def missing_attribute(c: Clue) -> Words:
@@ -238,7 +250,10 @@ def missing_argument(c: Clue) -> Words | None:
             "Take the inputs of the exercise in their order, then the keywords.",
             code="KT105",
         )
-    return Words(f"The call of `{function}` does not fit: {first_line(c.text)}.", "Pass what is missing, or drop what is too much.")
+    return Words(
+        f"The call of `{function}` does not fit: {first_line(c.text)}.",
+        "Pass what is missing, or drop what is too much.",
+    )
 
 
 def recursion(c: Clue) -> Words:
@@ -247,8 +262,8 @@ def recursion(c: Clue) -> Words:
 
 def memory(c: Clue) -> Words:
     return Words(
-        "Tracing asked for more memory than a run may use. Shapes are only described while tracing, so this is a Python or "
-        "NumPy array made in the attempt.",
+        "Tracing asked for more memory than a run may use. Shapes are only described while tracing, so this is a "
+        "Python or NumPy array made in the attempt.",
         "Make constants with jnp inside the traced function, and smaller.",
         code="KT107",
     )
@@ -270,12 +285,18 @@ def _generic(kind: str, text: str, placed: bool) -> Words:
     said = first_line(text)
     where = "This line fails" if placed else "The call fails"
     return Words(
-        f"{where} while the kernel is traced, with {kind}{': ' + said if said else ''}. Tracing runs the Python code once, "
-        "with stand-ins for all arrays, to record what the kernel does.",
+        f"{where} while the kernel is traced, with {kind}{': ' + said if said else ''}. Tracing runs the Python code "
+        "once, with stand-ins for all arrays, to record what the kernel does.",
         "Read the message below for what JAX says in its own words.",
     )
 
 
+_NOT_YET_KNOWN = (
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TracerArrayConversionError",
+    "ConcretizationTypeError",
+)
 _TYPE = r"type (?P<a>\S+\[.*?\])"
 
 ROWS: tuple[Row, ...] = (
@@ -286,17 +307,24 @@ ROWS: tuple[Row, ...] = (
         r"",
         "KT118",
         decision,
-        ("TracerBoolConversionError", "TracerIntegerConversionError", "TracerArrayConversionError", "ConcretizationTypeError"),
+        _NOT_YET_KNOWN,
     ),
     Row(r"(?P<what>\w+) got incompatible shapes for broadcasting: (?P<a>\(.*?\)), (?P<b>\(.*?\))", "KT125", shapes),
     Row(
-        r"(?P<what>dot_general) requires contracting dimensions to have the same shape, got (?P<a>\(.*?\)) and (?P<b>\(.*?\))",
+        r"(?P<what>dot_general) requires contracting dimensions to have the same shape, "
+        r"got (?P<a>\(.*?\)) and (?P<b>\(.*?\))",
         "KT125",
         shapes,
     ),
-    Row(r"Incompatible types for broadcasting: input type=(?P<a>\S+) and requested type=(?P<b>\S+)", "KT125", broadcast),
+    Row(
+        r"Incompatible types for broadcasting: input type=(?P<a>\S+) and requested type=(?P<b>\S+)", "KT125", broadcast
+    ),
     Row(r"cannot reshape (?:array|ref) of shape (?P<a>\(.*?\)).*? into shape (?P<b>\(.*?\))", "KT125", reshape),
-    Row(r"body function carry input and carry output .*?has " + _TYPE + r" but .*? has type (?P<b>\S+\[.*?\])", "KT125", loop_type),
+    Row(
+        r"body function carry input and carry output .*?has " + _TYPE + r" but .*? has type (?P<b>\S+\[.*?\])",
+        "KT125",
+        loop_type,
+    ),
     Row(r"body function carry|carry input and carry output", "KT125", loop_type),
     Row(r"cond branch\w* .*?has " + _TYPE + r" but .*? has type (?P<b>\S+\[.*?\])", "KT125", branch_type),
     Row(r"cond branch", "KT125", branch_type),
@@ -315,9 +343,12 @@ ROWS: tuple[Row, ...] = (
     Row(r"", "KT110", leaked, ("UnexpectedTracerError",)),
     Row(r"Too many leaves for PyTreeDef|[Ee]ncountered an unexpected tracer", "KT110", leaked),
     Row(r"name '(?P<name>\w+)' is not defined|variable '(?P<local>\w+)'", "KT110", unknown_name, ("NameError",)),
-    Row(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", "KT110", missing_attribute, ("AttributeError",)),
     Row(
-        r"(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'(?:.*Did you mean '(?P<better>\w+)')?",
+        r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", "KT110", missing_attribute, ("AttributeError",)
+    ),
+    Row(
+        r"(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'"
+        r"(?:.*Did you mean '(?P<better>\w+)')?",
         "KT110",
         wrong_keyword,
     ),
@@ -325,5 +356,4 @@ ROWS: tuple[Row, ...] = (
     Row(r"", "KT110", recursion, ("RecursionError",)),
     Row(r"", "KT107", memory, ("MemoryError",)),
     Row(r"", "KT110", asserted, ("AssertionError",)),
-)  # fmt: skip
-
+)

@@ -16,7 +16,7 @@ OPERATION = "JaxStackTraceBeforeTransformation"
 
 
 class Place(NamedTuple):
-    """A span of the learner's file: lines are 1-based, columns 0-based as in `ast`; None where only the line is known."""
+    """A span of the learner's file: lines 1-based, columns 0-based as in `ast`; None where only the line is known."""
 
     line: int
     column: int | None = None
