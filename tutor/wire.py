@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, Limits, MarkedJaxpr, Record, Rules, Timing, ToleranceSpec
+from tutor.protocol import (
+    CaseFacts,
+    CaseResult,
+    CaseSpec,
+    Finding,
+    Limits,
+    MarkedJaxpr,
+    Record,
+    Rules,
+    Timing,
+    ToleranceSpec,
+)
 
 HazardMode = Literal["on_wait", "eager", "two_cores"]
 
@@ -92,7 +103,7 @@ class CompareJob(Record, frozen=True, tag="compare"):
 
 
 class StructureJob(Record, frozen=True, tag="structure"):
-    """Judge the exercise's rules on the facts of every case. """
+    """Judge the exercise's rules on the facts of every case."""
 
     oracle: str | None
     rules: Rules

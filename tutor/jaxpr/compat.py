@@ -32,7 +32,8 @@ from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
-    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "is_remote_copy", "mosaic_modules", "position", "preload", "space", "target", "versions", "view",
+    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "is_remote_copy",
+    "mosaic_modules", "position", "preload", "space", "target", "versions", "view",
     "written_at",
 ]  # fmt: skip
 

@@ -123,7 +123,8 @@ def _worst(verdict: Verdict) -> float | None:
 
 def _what_failed(verdict: Verdict) -> str:
     said = [
-        f"{stage.name} is {stage.status}" + (f" ({', '.join(found.code for found in stage.findings)})" if stage.findings else "")
+        f"{stage.name} is {stage.status}"
+        + (f" ({', '.join(found.code for found in stage.findings)})" if stage.findings else "")
         for stage in verdict.stages
         if stage.status in ("failed", "error", "skipped")
     ]

@@ -46,9 +46,7 @@ class Subject(Record, frozen=True):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def subject(
-    exercise: Exercise, source: bytes, path: str, *, hidden: bool = False, seed: int | None = None
-) -> Subject:
+def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = False, seed: int | None = None) -> Subject:
     """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
     manifest = exercise.manifest
     reference = exercise.reference
@@ -70,7 +68,9 @@ def subject(
     )
 
 
-def wanted_stages(target: StageName | None, available: tuple[StageName, ...], parents: dict[StageName, tuple[StageName, ...]]) -> tuple[StageName, ...]:
+def wanted_stages(
+    target: StageName | None, available: tuple[StageName, ...], parents: dict[StageName, tuple[StageName, ...]]
+) -> tuple[StageName, ...]:
     """The stages to run, in order: all that are available, or `target` and its ancestors."""
     if target is None:
         return available
@@ -79,4 +79,3 @@ def wanted_stages(target: StageName | None, available: tuple[StageName, ...], pa
         if stage in needed:
             needed.update(parents[stage])
     return tuple(stage for stage in available if stage in needed)
-

@@ -8,7 +8,7 @@ from tutor.ladder.endings import ending
 from tutor.ladder.runs import TRACE_LIMITS, Failed, Runs
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, CaseResult, Finding, Kernel, MarkedJaxpr, StageResult
-from tutor.wire import Broken, Ended, Loaded, TraceJob, Traced
+from tutor.wire import Broken, Ended, Loaded, Traced, TraceJob
 
 
 @dataclass

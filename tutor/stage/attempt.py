@@ -75,7 +75,9 @@ def check_signature(entry: Callable[..., Any], name: str, case: CaseSpec) -> Fin
     try:
         signature.bind(*case.inputs, **case.static)
     except TypeError as error:
-        wanted = ", ".join([spec.name for spec in case.inputs] + [f"{key}={value}" for key, value in case.static.items()])
+        wanted = ", ".join(
+            [spec.name for spec in case.inputs] + [f"{key}={value}" for key, value in case.static.items()]
+        )
         message = f"The exercise calls {name}({wanted}), but your function is {name}{signature}: {error}."
         return finding("KT105", message, line=_first_line(entry), raw=str(error))
     return None
@@ -88,7 +90,9 @@ def _first_line(entry: Callable[..., Any]) -> int | None:
 
 def _no_entry(module: ModuleType, attempt: Attempt, value: object) -> Finding:
     functions = [
-        name for name, found in module.__dict__.items() if callable(found) and getattr(found, "__module__", "") == MODULE
+        name
+        for name, found in module.__dict__.items()
+        if callable(found) and getattr(found, "__module__", "") == MODULE
     ]
     if value is not None:
         message = f"{attempt.entry} is a {type(value).__name__}, not a function."

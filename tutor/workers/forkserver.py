@@ -139,7 +139,9 @@ class Server:
             _child(self._handler, start.job, limits, home, server, reply_write, output_write)
         os.close(reply_write)
         os.close(output_write)
-        run = Run(start.id, pid, limits, home, reply_read, output_read, time.monotonic(), FrameBuffer(limits.reply_bytes))
+        run = Run(
+            start.id, pid, limits, home, reply_read, output_read, time.monotonic(), FrameBuffer(limits.reply_bytes)
+        )
         self._runs[start.id] = run
         for descriptor, read in ((reply_read, self._read_replies), (output_read, self._read_output)):
             os.set_blocking(descriptor, False)
@@ -241,9 +243,7 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _child(
-    handler: Handler, job: Job, limits: Limits, home: Path, server: int, replies: int, output: int
-) -> NoReturn:
+def _child(handler: Handler, job: Job, limits: Limits, home: Path, server: int, replies: int, output: int) -> NoReturn:
     """Everything a forked child does. It leaves by `os._exit`, so nothing of the server runs twice."""
     code = 0
     try:
