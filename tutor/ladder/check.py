@@ -52,7 +52,7 @@ class Ladder:
         seed: int | None = None,
     ) -> AsyncIterator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
-        stages = wanted_stages(target, AVAILABLE, PARENTS)
+        stages = wanted_stages(target, AVAILABLE)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed)
         check = Check(Runs(self.stage, self.judge, judged, self._values, self._slots), stages, whole=target is None)
         task = asyncio.create_task(check.run())
