@@ -52,7 +52,7 @@ def check_exercise(manifest: ExerciseManifest) -> list[Problem]:
     problems += _duplicates(("requires",), manifest.requires, "exercise")
     if manifest.slug in manifest.requires:
         problems.append(Problem(("requires",), "names the exercise itself."))
-    for i, diagnosis in enumerate(manifest.diagnoses):
+    for i, diagnosis in enumerate(manifest.diagnosis):
         if not CODE.fullmatch(diagnosis.when):
             problems.append(Problem(("diagnosis", i, "when"), f'must be a code such as KT401, not "{diagnosis.when}".'))
     for stage, weight in manifest.points.items():

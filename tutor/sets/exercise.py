@@ -152,7 +152,7 @@ class Exercise:
 
     def diagnosis(self, code: str) -> str | None:
         """This exercise's own words for a finding of `code`."""
-        return next((d.say for d in self.manifest.diagnoses if d.when == code), None)
+        return next((d.say for d in self.manifest.diagnosis if d.when == code), None)
 
     @property
     def sha256(self) -> str:

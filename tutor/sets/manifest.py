@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tutor.protocol import Rules, StageName
+from tutor.protocol import Rules, StageName, ToleranceSpec
 
 Dim = int | str
 Number = int | float | bool | str
@@ -59,11 +59,8 @@ class CaseEntry(Table, frozen=True, kw_only=True):
     hazard: bool = False
 
 
-class Tolerance(Table, frozen=True, kw_only=True):
+class Tolerance(ToleranceSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[tolerance]`: bounds for float outputs; a key left out means the default of the output's dtype."""
-
-    rel_l2: float | None = None
-    elementwise: float | None = None
 
 
 class Diagnosis(Table, frozen=True, kw_only=True):
@@ -102,7 +99,7 @@ class ExerciseManifest(Table, frozen=True, kw_only=True):
     cases: tuple[CaseEntry, ...] = msgspec.field(name="case", default=())
     tolerance: Tolerance = Tolerance()
     rules: Rules = Rules()
-    diagnoses: tuple[Diagnosis, ...] = msgspec.field(name="diagnosis", default=())
+    diagnosis: tuple[Diagnosis, ...] = ()
     points: dict[StageName, float] = {}
     questions: tuple[Question, ...] = msgspec.field(name="question", default=())
 
