@@ -27,7 +27,7 @@ from tutor.protocol import (
     Verdict,
 )
 
-STARTER = '''\
+STARTER = """\
 import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
@@ -60,7 +60,7 @@ def matmul(a, b, *, bm=128, bn=128, bk=128):
         out_shape=jax.ShapeDtypeStruct((m, n), a.dtype),
         scratch_shapes=[pltpu.VMEM((bm, bn), jnp.float32)],
     )(a, b)
-'''
+"""
 LESSON = """\
 # Keep partial sums in float32
 
@@ -168,9 +168,7 @@ def access(ref: str, kind: str, line: int, *, dtype: str = "bfloat16", size: int
 
 
 def operand(name: str, role: str, dtype: str, shape: list[int]) -> Operand:
-    return Operand(
-        name=name, argument=None, role=role, space="vmem", block_shape=[128, 128], shape=shape, dtype=dtype
-    )  # type: ignore[arg-type]
+    return Operand(name=name, argument=None, role=role, space="vmem", block_shape=[128, 128], shape=shape, dtype=dtype)  # type: ignore[arg-type]
 
 
 KERNEL = Kernel(

@@ -7,6 +7,7 @@ from pathlib import Path
 from textual.app import App
 from textual.binding import Binding
 
+from tutor.tui.keys import spelled
 from tutor.tui.ports import Checker, Course, Exercise, History
 from tutor.tui.screens.main import MainScreen
 from tutor.tui.theme import DARK, DEFAULTS, LIGHT
@@ -50,6 +51,9 @@ class TutorApp[E: Exercise](App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DEFAULTS
+
+    def get_key_display(self, binding: Binding) -> str:
+        return binding.key_display or spelled(binding.key)
 
     def get_default_screen(self) -> MainScreen[E]:
         return self.main

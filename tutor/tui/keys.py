@@ -50,16 +50,16 @@ def bindings() -> list[Binding]:
 
 
 def spelled(name: str) -> str:
-    """`ctrl+r` as people write it: `Ctrl+R`; `slash` is `/`."""
-    if name == "slash":
-        return "/"
-    return (
-        name.upper()
-        if name.startswith("f") and name[1:].isdigit()
-        else name.title()
-        if "+" in name or len(name) > 1
-        else name
-    )
+    """A key as people write it: `Ctrl+R`, `F5`, `Esc`, `/`."""
+    names = {
+        "slash": "/",
+        "question_mark": "?",
+        "escape": "Esc",
+        "left_square_bracket": "[",
+        "right_square_bracket": "]",
+    }
+    parts = [names.get(part, part) for part in name.split("+")]
+    return "+".join(part if len(part) == 1 and len(parts) == 1 else part.title() for part in parts)
 
 
 def _row(key: Key) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from tutor.protocol import (
     Finding,
     Kernel,
     MarkedJaxpr,
+    Severity,
     StageName,
     StageResult,
     Status,
@@ -143,6 +144,15 @@ def findings(run: Run) -> list[tuple[StageName, Finding]]:
     for name, finding in found:
         unique.setdefault((finding.code, finding.message, finding.line, finding.column), (name, finding))
     return sorted(unique.values(), key=lambda pair: _SEVERITIES.index(pair[1].severity))
+
+
+def flags(run: Run) -> dict[int, Severity]:
+    """The worst that was found on each source line."""
+    worst: dict[int, Severity] = {}
+    for _, finding in findings(run):
+        if finding.line is not None:
+            worst.setdefault(finding.line, finding.severity)
+    return worst
 
 
 # ---------------------------------------------------------------- source lines and the trace

@@ -42,8 +42,15 @@ def seconds(value: float) -> str:
 
 
 def dims(shape: list[int | None] | list[int] | None) -> str:
-    """`(128, 256)`; a dimension that is squeezed or unknown is `·`; nothing is `-`."""
+    """`128×256`; a dimension that is squeezed or unknown is `·`; a scalar is `()`; nothing is `-`."""
     if shape is None:
         return "-"
-    inner = ", ".join("·" if size is None else str(size) for size in shape)
-    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+    return "×".join("·" if size is None else str(size) for size in shape) or "()"
+
+
+def short_dtype(name: str) -> str:
+    """`bfloat16` is `bf16`, as a jaxpr writes it."""
+    for word, letter in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
+        if name.startswith(word):
+            return letter + name.removeprefix(word)
+    return name

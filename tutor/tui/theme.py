@@ -30,8 +30,8 @@ SIGNS: dict[Phase, tuple[str, str]] = {
     "failed": ("!!", "$text-error"),
     "error": ("??", "$text-warning"),
     "running": ("..", "$text-accent"),
-    "waiting": (" ·", "$text-muted"),
-    "skipped": ("--", "$text-muted"),
+    "waiting": (" ·", "$quiet"),
+    "skipped": ("--", "$quiet"),
     "unavailable": ("--", "$text-warning"),
 }
 
@@ -50,7 +50,16 @@ _DARK = {
     "syntax-call": "#8ec7f2",
     "syntax-comment": "#75808f",
     "footer-key-foreground": "#8ec7f2",
-    "border": "#3a4352",
+    "quiet": "#8b95a5",
+    "cursor": "#26364b",
+    "border": "#343c49",
+    "scrollbar": "#2b3340",
+    "scrollbar-background": "#14181f",
+    "scrollbar-background-hover": "#14181f",
+    "scrollbar-background-active": "#14181f",
+    "scrollbar-hover": "#3d4859",
+    "scrollbar-active": "#4f6d8f",
+    "scrollbar-corner-color": "#14181f",
 }
 _LIGHT = {
     "load": "#0b62a8",
@@ -67,7 +76,16 @@ _LIGHT = {
     "syntax-call": "#0f5c96",
     "syntax-comment": "#6b7480",
     "footer-key-foreground": "#0f5c96",
-    "border": "#c3cad4",
+    "quiet": "#67717f",
+    "cursor": "#d6e4f2",
+    "border": "#c9d0d9",
+    "scrollbar": "#d4dae2",
+    "scrollbar-background": "#f6f7f9",
+    "scrollbar-background-hover": "#f6f7f9",
+    "scrollbar-background-active": "#f6f7f9",
+    "scrollbar-hover": "#b9c2cd",
+    "scrollbar-active": "#7d9ab8",
+    "scrollbar-corner-color": "#f6f7f9",
 }
 
 DARK = Theme(

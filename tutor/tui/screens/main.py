@@ -14,7 +14,7 @@ from textual.screen import Screen
 from tutor.tui.checks import Checks
 from tutor.tui.desk import Desk
 from tutor.tui.keys import bindings
-from tutor.tui.model import Run, Shift, Trace, caused_by, letters
+from tutor.tui.model import Run, Shift, Trace, caused_by, flags, letters
 from tutor.tui.ports import Checker, Course, Exercise, History
 from tutor.tui.screens.ask import Ask
 from tutor.tui.text import seconds
@@ -224,6 +224,7 @@ class MainScreen[E: Exercise](Screen[None]):
             return
         self.query_one(LadderView).run = run
         self.query_one(FindingsList).show(run)
+        self._editor.show_flags(flags(run), run.lines)
         if run.trace is not None and run.trace is not self._trace:
             self._trace = run.trace
             self._editor.show_marks(letters(run.trace.kernels), run.trace.lines)
@@ -249,7 +250,7 @@ class MainScreen[E: Exercise](Screen[None]):
         elif run.trouble is not None:
             doing, tone = "?? the tutor failed", "$text-warning"
         else:
-            doing, tone = ("-- cancelled" if run.cancelled else ""), "$text-muted"
+            doing, tone = ("-- cancelled" if run.cancelled else ""), "$quiet"
         status.doing, status.tone = doing, tone
 
     # ------------------------------------------------------------ text, disk, side file

@@ -125,7 +125,7 @@ class Hints(ModalScreen[None]):
         title = f"Hint {self._used} of {len(self._hints)}" if self._hints else "No hints"
         self.query_one(".title", Static).update(Content.styled(title, "bold $text-accent"))
         words = [
-            Content.assemble((f"{number}  ", "bold $text-muted"), visible(hint, keep="\n"))
+            Content.assemble((f"{number}  ", "bold $quiet"), visible(hint, keep="\n"))
             for number, hint in enumerate(self._hints[: self._used], 1)
         ]
         self.query_one("#hints", Static).update(Content("\n\n").join(words))

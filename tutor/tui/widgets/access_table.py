@@ -29,12 +29,12 @@ class AccessTable(DataTable[Text]):
             self.add_column(name)
         for letter in _COUNTS:
             self.add_column(Text(letter, style=self._colour(KIND_COLOURS[_COUNTS[letter]])))  # type: ignore[index]
-        self.add_column("bytes/step")
+        self.add_column("bytes")
         for kernel in kernels:
             for row in ref_rows(kernel):
                 counts = [self._count(letter, row.counts[letter]) for letter in _COUNTS]
                 space = Text(row.space, style=self._colour(SPACE_COLOURS.get(row.space, "")))
-                words = [text.dims(row.shape), row.dtype, text.dims(row.block)]
+                words = [text.dims(row.shape), text.short_dtype(row.dtype), text.dims(row.block)]
                 moved = Text(text.size(row.bytes_per_step), justify="right")
                 self.add_row(
                     Text(text.visible(row.ref), style="bold"),

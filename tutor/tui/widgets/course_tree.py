@@ -10,19 +10,23 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import Input, Tree
+from textual.widgets import Input, Static, Tree
 from textual.widgets.tree import TreeNode
 
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 
+_ACRONYMS = {"dma", "vmem", "smem", "hbm", "tpu"}
 MARKS = {"solved": "✓", "tried": "~", "untouched": "·"}
 
 
 def chapter_title(name: str) -> str:
     """`03_memory` is shown as `03 Memory`."""
     number, _, words = name.partition("_")
-    return f"{number} {words.replace('_', ' ').capitalize()}" if number.isdigit() and words else name
+    if not number.isdigit() or not words:
+        return name
+    first, *rest = words.split("_")
+    return " ".join([number, first.upper() if first in _ACRONYMS else first.capitalize(), *rest])
 
 
 class Exercises(Tree[Exercise]):
@@ -65,6 +69,7 @@ class CourseTree(Vertical):
         tree.show_root = False
         tree.guide_depth = 2
         yield tree
+        yield Static(id="about", markup=False)
 
     def show(self, exercises: Sequence[Exercise], solved: frozenset[str], tried: frozenset[str], current: str) -> None:
         """Show these exercises with their marks, the cursor on the current one."""
@@ -109,6 +114,11 @@ class CourseTree(Vertical):
         tree = self.query_one(Exercises)
         if tree.cursor_node is not None and tree.cursor_node.data is not None:
             self.post_message(self.Chosen(tree.cursor_node.data.slug))
+
+    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Exercise]) -> None:
+        exercise = event.node.data
+        words = f"{exercise.title}\n{exercise.summary}" if exercise is not None else ""
+        self.query_one("#about", Static).update(visible(words, keep="\n"))
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[Exercise]) -> None:
         event.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,11 +14,13 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
+from tutor.protocol import Severity
 from tutor.tui.model import KINDS, Shift
 from tutor.tui.text import visible
 from tutor.tui.theme import KIND_COLOURS
 
 MARK_WIDTH = 4
+_FLAGS: Mapping[Severity, str] = {"error": "!", "warning": "?", "note": "i"}
 _SYNTAX = {
     "keyword": "$syntax-keyword",
     "keyword.function": "$syntax-keyword",
@@ -67,6 +69,10 @@ class CodeEditor(TextArea):
         self._marks: Mapping[int, str] = {}
         self._traced: tuple[str, ...] = ()
         self._shown: dict[int, str] = {}
+        self._flags: Mapping[int, Severity] = {}
+        self._checked: tuple[str, ...] = ()
+        self._flagged: dict[int, Severity] = {}
+        self._tones: dict[Severity | None, Style] = {}
         self._colours: dict[str, Style] = {}
 
     def on_mount(self) -> None:
@@ -83,6 +89,10 @@ class CodeEditor(TextArea):
         self._colours = {
             letter: Style(color=colours[KIND_COLOURS[kind][1:]], bold=True) for letter, kind in KINDS.items()
         }
+        self._tones = {
+            severity: Style(color=colours[name], bold=True)
+            for severity, name in (("error", "error"), ("warning", "warning"), ("note", "accent"))
+        }
         self._line_cache.clear()
         self.refresh()
 
@@ -93,11 +103,15 @@ class CodeEditor(TextArea):
         self._marks, self._traced = marks, traced
         self.settle()
 
+    def show_flags(self, flags: Mapping[int, Severity], checked: tuple[str, ...]) -> None:
+        """Show a sign on these lines (of the `checked` text): something was found there."""
+        self._flags, self._checked = flags, checked
+        self.settle()
+
     def settle(self) -> None:
-        """Move the letters to where their lines are now."""
-        shift = Shift.between(self._traced, self.document.lines)
-        moved = {shift.now(line): text for line, text in self._marks.items()}
-        self._shown = {line: text for line, text in moved.items() if line is not None}
+        """Move the letters and signs to where their lines are now."""
+        self._shown = _moved(self._marks, self._traced, self.document.lines)
+        self._flagged = _moved(self._flags, self._checked, self.document.lines)
         self.refresh()
 
     @property
@@ -117,11 +131,12 @@ class CodeEditor(TextArea):
         current = line == self.cursor_location[0] + 1
         name = "text-area--cursor-gutter" if current else "text-area--gutter"
         base = self.rich_style + self.get_component_rich_style(name, partial=True)
-        number = f"{line:>{width - MARK_WIDTH - 3}} "
+        number = f"{line:>{width - MARK_WIDTH - 3}}"
         mark = self._shown.get(line, "")
-        segments = [Segment(number, base)]
+        flag = self._flagged.get(line)
+        segments = [Segment(number, base), Segment(_FLAGS[flag] if flag else " ", base + self._tones.get(flag, base))]
         segments += [Segment(letter, base + self._colours.get(letter, Style(dim=True))) for letter in mark]
-        segments.append(Segment(" " * (width - len(number) - len(mark)), base))
+        segments.append(Segment(" " * (width - len(number) - 1 - len(mark)), base))
         return Strip.join([Strip(segments, width), strip.crop(width)])
 
     # ------------------------------------------------------------ keys
@@ -181,3 +196,10 @@ class CodeEditor(TextArea):
         """Put the cursor on a line (1-based), in the middle of the view."""
         row = max(0, min(line, self.document.line_count) - 1)
         self.move_cursor((row, column), center=True)
+
+
+def _moved[T](marks: Mapping[int, T], old: Sequence[str], new: Sequence[str]) -> dict[int, T]:
+    """`marks` by line of the new text; those of lines that were edited are left out."""
+    shift = Shift.between(old, new)
+    moved = {shift.now(line): mark for line, mark in marks.items()}
+    return {line: mark for line, mark in moved.items() if line is not None}

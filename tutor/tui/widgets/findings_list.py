@@ -12,7 +12,7 @@ from tutor.protocol import Finding, StageName
 from tutor.tui import text
 from tutor.tui.model import Run, findings
 
-_TONES = {"error": "$text-error", "warning": "$text-warning", "note": "$text-muted"}
+_TONES = {"error": ("!!", "$text-error"), "warning": ("! ", "$text-warning"), "note": ("i ", "$text-accent")}
 
 
 class FindingsList(OptionList):
@@ -64,7 +64,8 @@ class FindingsList(OptionList):
         self.clear_options()
         if run.trouble is not None:
             self.add_option(Option(_trouble(run.trouble), disabled=True))
-        self.add_options([Option(self._prompt(index), id=str(index)) for index in range(len(found))])
+        for index in range(len(found)):
+            self.add_options([*([None] if index else []), Option(self._prompt(index), id=str(index))])
         if not found and run.trouble is None:
             self.add_option(Option(_standing(run), disabled=True))
         if found:
@@ -73,19 +74,19 @@ class FindingsList(OptionList):
 
     def _prompt(self, index: int) -> Content:
         stage, finding = self._found[index]
-        tone = _TONES[finding.severity]
+        sign, tone = _TONES[finding.severity]
         parts = [
-            Content.assemble((f"{finding.code} ", f"bold {tone}"), (text.visible(finding.title), f"bold {tone}")),
+            Content.assemble((f"{sign} ", f"bold {tone}"), (text.visible(finding.title), "bold")),
             Content(text.visible(finding.message, keep="\n")),
         ]
         if finding.hint:
             parts.append(Content.styled(text.visible(finding.hint, keep="\n"), "italic"))
-        where = [stage, finding.severity]
+        where = [f"line {finding.line}"] if finding.line else []
+        where += [finding.code, stage]
         where += [f"case {finding.case}"] if finding.case else []
-        where += [f"line {finding.line}"] if finding.line else []
-        parts.append(Content.styled(text.visible(" · ".join(where)), "$text-muted"))
+        parts.append(Content.styled(text.visible(" · ".join(where)), "$quiet"))
         if finding.raw and index in self._open:
-            parts.append(Content.styled(text.visible(finding.raw, keep="\n"), "$text-muted"))
+            parts.append(Content.styled(text.visible(finding.raw, keep="\n"), "$quiet"))
         return Content("\n").join(parts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -120,14 +121,14 @@ class FindingsList(OptionList):
 
 def _standing(run: Run) -> Content:
     if run.running:
-        return Content.styled("Checking …", "$text-muted")
+        return Content.styled("Checking …", "$quiet")
     if run.passed:
         return Content.assemble(("Passed.", "bold $text-success"), " F6 goes on when you are ready.")
     if run.cancelled:
-        return Content.styled("The check was cancelled. F5 checks again.", "$text-muted")
+        return Content.styled("The check was cancelled. F5 checks again.", "$quiet")
     if run.verdict is not None:
-        return Content.styled("Not passed, and nothing more to say: look at the ladder.", "$text-muted")
-    return Content.styled("Nothing checked yet. Save, or press F5.", "$text-muted")
+        return Content.styled("Not passed, and nothing more to say: look at the ladder.", "$quiet")
+    return Content.styled("Nothing checked yet. Save, or press F5.", "$quiet")
 
 
 def _trouble(words: str) -> Content:
@@ -135,5 +136,5 @@ def _trouble(words: str) -> Content:
     return Content.assemble(
         ("The tutor itself failed", "bold $text-warning"),
         "\nThis is our fault, not yours. Your text is safe. F5 tries again.\n",
-        (text.visible(last), "$text-muted"),
+        (text.visible(last), "$quiet"),
     )

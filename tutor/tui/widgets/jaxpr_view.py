@@ -22,9 +22,9 @@ from tutor.tui.theme import KIND_COLOURS, SPACE_COLOURS
 _GUTTER = 9  # line number, letter, fold sign
 _ROLES = {
     "variable": "$foreground",
-    "type": "$text-muted",
+    "type": "$quiet",
     "literal": "$syntax-number",
-    "param": "$text-muted",
+    "param": "$quiet",
     "comment": "$syntax-comment",
     "primitive": "$syntax-call",
 }

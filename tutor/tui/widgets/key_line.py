@@ -24,19 +24,19 @@ class KeyLine(Widget):
     def _changed(self, _: Screen[object]) -> None:
         self.refresh()
 
-    def _possible(self) -> list[tuple[Binding, bool]]:
-        """The shown bindings that are possible now, one an action, the most specific first."""
-        shown: dict[str, tuple[Binding, bool]] = {}
+    def _possible(self) -> list[Binding]:
+        """The bindings to show, one an action: what has the focus first, then the screen, then the app."""
+        shown: dict[str, tuple[int, Binding]] = {}
         for active in self.screen.active_bindings.values():
+            rank = 2 if active.node is self.app else 1 if active.node is self.screen else 0
             if active.binding.show and active.enabled:
-                shown.setdefault(active.binding.action, (active.binding, active.node is not self.screen))
-        own = [pair for pair in shown.values() if pair[1] and pair[0].action != "app.command_palette"]
-        return own + [pair for pair in shown.values() if pair not in own]
+                shown.setdefault(active.binding.action, (rank, active.binding))
+        return [binding for _, binding in sorted(shown.values(), key=lambda pair: pair[0])]
 
     def render(self) -> Content:
         items: list[Content] = []
         last: Content | None = None
-        for binding, _ in self._possible():
+        for binding in self._possible():
             item = self._item(binding)
             if binding.action.endswith("help_keys"):
                 last = item
@@ -52,7 +52,7 @@ class KeyLine(Widget):
 
     def _item(self, binding: Binding) -> Content:
         key = self.app.get_key_display(binding)
-        item = Content.assemble((f" {key} ", "bold $footer-key-foreground"), (f"{binding.description} ", "$text-muted"))
+        item = Content.assemble((f" {key} ", "bold $footer-key-foreground"), (f"{binding.description} ", "$quiet"))
         return item.stylize(Style.from_meta({"key": binding.key}))
 
     def on_click(self, event: events.Click) -> None:

@@ -38,7 +38,7 @@ class LadderView(Widget):
 
     def _rows(self, asked: list[tuple[str, list[Rung]]]) -> Content:
         groups = [
-            (Content.styled(f"{_SHORT.get(question, question)}  ", "$text-muted"), [_short(rung) for rung in rungs])
+            (Content.styled(f"{_SHORT.get(question, question)}  ", "$quiet"), [_short(rung) for rung in rungs])
             for question, rungs in asked
         ]
         rows = [title + Content("  ").join(items) for title, items in groups]
@@ -49,7 +49,7 @@ class LadderView(Widget):
     def _words(self, asked: list[tuple[str, list[Rung]]]) -> Content:
         pairs = [(_SHORT.get(question, question), SIGNS[answer(rungs)]) for question, rungs in asked]
         return Content("  ").join(
-            Content.assemble((sign, style), (f" {word}", "$text-muted")) for word, (sign, style) in pairs
+            Content.assemble((sign, style), (f" {word}", "$quiet")) for word, (sign, style) in pairs
         )
 
 
@@ -59,12 +59,12 @@ def _line(rung: Rung, width: int) -> Content:
     right = text.seconds(rung.seconds) if timed else "running" if rung.phase == "running" else ""
     if rung.phase in ("unavailable", "skipped") and rung.remark != rung.phase:
         right = rung.phase
-    name = Content.assemble((f" {sign} ", style), (f"{rung.name:<10}", "" if timed else "$text-muted"))
+    name = Content.assemble((f" {sign} ", style), (f"{rung.name:<9} ", "" if timed else "$quiet"))
     room = width - name.cell_length - len(right) - 1
     remark = text.visible(rung.remark)
     if len(remark) > room:
         remark = remark[: max(0, room - 1)] + "…" if room > 4 else ""
-    return name + Content.assemble((f"{remark:<{max(0, room)}} ", "$text-muted"), (right, "$text-muted"))
+    return name + Content.assemble((f"{remark:<{max(0, room)}} ", "$quiet"), (right, "$quiet"))
 
 
 def _short(rung: Rung) -> Content:

@@ -24,14 +24,14 @@ class LineBar(Widget):
 def about_source(trace: Trace | None, traced_line: int | None) -> Content:
     """What a source line does to memory, if the last good trace knows it."""
     if trace is None:
-        return Content.styled("No trace yet: check with F5, then this line says what it does to memory.", "$text-muted")
+        return Content.styled("No trace yet: check with F5, then this line says what it does to memory.", "$quiet")
     if traced_line is None:
-        return Content.styled("Edited since the last good trace.", "$text-muted")
+        return Content.styled("Edited since the last good trace.", "$quiet")
     words = list(per_line(trace.kernels, traced_line))
     if not words:
         there = caused_by(trace.jaxpr, traced_line)
-        return Content.styled("No access to memory here." if there is not None else "", "$text-muted")
-    return Content.assemble(visible(", ".join(words)), ("   F8 shows it in the jaxpr", "$text-muted"))
+        return Content.styled("No access to memory here." if there is not None else "", "$quiet")
+    return Content.assemble(visible(", ".join(words)), ("   F8 shows it in the jaxpr", "$quiet"))
 
 
 def about_jaxpr(record: JaxprLine, here: int | None, source: str) -> Content:
@@ -48,5 +48,5 @@ def about_jaxpr(record: JaxprLine, here: int | None, source: str) -> Content:
         parts.append(Content.styled(record.space.upper(), SPACE_COLOURS.get(record.space, "")))
     if record.source_line is not None:
         line = record.source_line if here is None else here
-        parts.append(Content.assemble((f"line {line}  ", "$text-accent"), (visible(source.strip()), "$text-muted")))
+        parts.append(Content.assemble((f"line {line}  ", "$text-accent"), (visible(source.strip()), "$quiet")))
     return Content("  ").join(parts)

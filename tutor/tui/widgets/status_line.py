@@ -24,14 +24,14 @@ class StatusLine(Widget):
         right = Content.assemble(("modified  ", "$text-warning") if self.unsaved else "", (self.doing, self.tone))
         name = visible(self.place)
         lefts = [
-            Content.assemble(("kerneltutor  ", "$text-muted"), (name, "bold"), (f"   {self.progress}", "$text-muted")),
-            Content.assemble((name, "bold"), (f"   {self.progress}", "$text-muted")),
+            Content.assemble(("kerneltutor  ", "$quiet"), (name, "bold"), (f"   {self.progress}", "$quiet")),
+            Content.assemble((name, "bold"), (f"   {self.progress}", "$quiet")),
             Content.assemble((name, "bold")),
             Content.assemble((name.rpartition(" / ")[2], "bold")),
         ]
         fits = (left for left in lefts if left.cell_length + right.cell_length + 2 <= width)
         left = next(fits, lefts[-1])
-        middle = Content.assemble((f"{self.machine}   ", "$text-muted"))
+        middle = Content.assemble((f"{self.machine}   ", "$quiet"))
         room = width - left.cell_length - right.cell_length
         if room - middle.cell_length >= 4:
             right, room = middle + right, room - middle.cell_length
