@@ -1,5 +1,6 @@
 """Exercise sets: manifests, finding and loading them, and the learner's workspace."""
 
+from tutor.protocol import Rules
 from tutor.sets.errors import (
     ManifestError,
     Problem,
@@ -26,6 +27,7 @@ __all__ = [
     "Opened",
     "Problem",
     "Reset",
+    "Rules",
     "SetError",
     "SetManifest",
     "UnknownName",

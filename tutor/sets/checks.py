@@ -126,9 +126,6 @@ def _cases(cases: tuple[CaseEntry, ...], manifest: ExerciseManifest) -> Iterator
             yield Problem(("case", i, "name"), "is empty.")
         if case.seeds < 1:
             yield Problem(("case", i, "seeds"), "must be at least 1.")
-        for size, value in case.sizes.items():
-            if value < 0:
-                yield Problem(("case", i, "sizes", size), "must not be negative.")
         yield from _static(("case", i, "static"), case.static, case)
         for table, entries in (("input", manifest.inputs), ("output", manifest.outputs)):
             yield from _shapes(table, entries, case)

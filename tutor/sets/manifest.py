@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tutor.protocol import Rules, StageName, ToleranceSpec
+from tutor.protocol import Rules, StageName
 
 Dim = int | str
 Number = int | float | bool | str
@@ -59,8 +59,11 @@ class CaseEntry(Table, frozen=True, kw_only=True):
     hazard: bool = False
 
 
-class Tolerance(ToleranceSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Tolerance(Table, frozen=True, kw_only=True):
     """`[tolerance]`: bounds for float outputs; a key left out means the default of the output's dtype."""
+
+    rel_l2: float | None = None
+    elementwise: float | None = None
 
 
 class Diagnosis(Table, frozen=True, kw_only=True):
