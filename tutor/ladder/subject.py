@@ -61,7 +61,7 @@ def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = Fals
         rules=manifest.rules,
         tolerance=exercise.tolerance,
         points=dict(manifest.points),
-        diagnosis={entry.when: entry.say for entry in manifest.diagnoses},
+        diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
         reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if reference else None,
         time_case=next((case for case in cases if case.role == "time"), checked[0]),
         seed=seed,
