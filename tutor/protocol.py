@@ -301,10 +301,24 @@ class Alias(Record, frozen=True):
     output: int
 
 
+class BlockWalk(Record, frozen=True):
+    """Which block one operand has at every grid step, in program order; `blocks[step]` is what the index map gives.
+
+    `block_shape` has 1 where a dimension is squeezed. `element[d]`: the index map counts elements there."""
+
+    operand: str
+    array_shape: list[int]
+    block_shape: list[int]
+    blocks: list[list[int]]
+    output: int | None = None
+    element: list[bool] = []
+
+
 class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
-    `suspects` are the general rules' findings (FORMATS 1, `KT32x` to `KT34x`), made next to the equations."""
+    `output_arguments[i]` is the entry's output that output i flows to. `walks` are there for grids of at most 4,096
+    steps whose index maps can be worked out."""
 
     kernel: Kernel
     inside: list[Primitive]
@@ -314,6 +328,7 @@ class KernelFacts(Record, frozen=True):
     interpret: bool
     line: int | None
     output_arguments: list[int | None] = []
+    walks: list[BlockWalk] = []
 
 
 class CaseFacts(Record, frozen=True):

@@ -37,12 +37,15 @@ class Attempt(Record, frozen=True):
 
 
 class TraceJob(Record, frozen=True, tag="trace"):
-    """Load the attempt and trace every case. `values` are `.npz` bytes of a case's integer inputs, for index maps."""
+    """Load the attempt and trace every case. `values` are `.npz` bytes of a case's integer inputs, for index maps.
+
+    `whole`: the marked jaxpr is of the whole program with its index maps, not of the kernels alone."""
 
     attempt: Attempt
     cases: list[CaseSpec]
     values: dict[str, bytes] = {}
     limits: Limits = Limits()
+    whole: bool = False
 
 
 class ArtifactJob(Record, frozen=True, tag="artifacts"):

@@ -30,8 +30,12 @@ VERBS: dict[str, Lazy] = {
     "hint": Lazy("tutor.cli.exercise:hint", "The next hint."),
     "solution": Lazy("tutor.cli.exercise:solution", "The reference solution, when the set allows it."),
     "reset": Lazy("tutor.cli.exercise:reset", "Put the starter back; your file is kept beside it."),
+    "check": Lazy("tutor.cli.check:check", "Judge an attempt; --all judges every one that you have begun."),
+    "watch": Lazy("tutor.cli.watch:watch", "Check on every save."),
+    "jaxpr": Lazy("tutor.cli.jaxpr:jaxpr", "The marked jaxpr of an attempt, and its access table."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),
+    "set": Lazy("tutor.cli.author:author", "For authors: `set check` proves a set."),
     "doctor": Lazy("tutor.cli.doctor:doctor", "What this machine has, and what is missing."),
 }
 TUI = "tutor.cli.start:open_tutor"  # what the program does without a verb

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.export
-from jax._src import source_info_util, xla_bridge
+from jax._src import effects, flattree, source_info_util, xla_bridge
 from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
 from jax._src.core import Literal as Constant
-from jax._src.interpreters import mlir
+from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import tpu as tpu_dialect
+from jax._src.named_sharding import UNSPECIFIED
 from jax._src.pallas import core as pallas_core
 from jax._src.state import indexing
 from jax._src.state import types as state_types
@@ -32,8 +33,9 @@ from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
-    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "is_remote_copy", "mosaic_modules", "position", "preload", "space", "target", "versions", "view",
-    "written_at",
+    "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_steps", "input_effect", "is_ref",
+    "is_remote_copy", "jaxpr_with", "more_scan_constants", "mosaic_modules", "position", "preload", "space", "target",
+    "unspecified_sharding", "versions", "view", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -344,3 +346,46 @@ def _words(transform: Any) -> str:
     name = type(transform).__name__.removesuffix("Transform").lower()
     fields = (str(getattr(transform, f)) for f in getattr(transform, "__dataclass_fields__", {}))
     return f"{name}({', '.join(fields)})"
+
+
+# ---------------------------------------------------------------- rewriting
+
+
+def fresh(var: Var) -> Var:
+    """A new variable of the same type."""
+    return Var(var.aval)
+
+
+def input_effect(effect: Any) -> Var | None:
+    """The Ref that an effect is about; None for effects on something else (printing, semaphores)."""
+    return effect.input if isinstance(effect, effects.JaxprInputEffect) else None
+
+
+def more_scan_constants(params: dict[str, Any], count: int) -> dict[str, Any]:
+    """Parameters of a `scan` with so many more constants in front."""
+    consts, carry, rows = params["ft_in"].unpack()
+    return params | {"ft_in": flattree.pack((flattree.nones(len(consts) + count), carry, rows))}
+
+
+def unspecified_sharding() -> Any:
+    """What `jit` notes for an input whose sharding nobody gave."""
+    return UNSPECIFIED
+
+
+def jaxpr_with(
+    jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], outvars: Sequence[Atom], extra: Sequence[Var], *, scope: bool
+) -> Jaxpr:
+    """The jaxpr with other equations, outputs and leading inputs (constants of a `scope`); effects are recomputed."""
+    constvars, invars, consts = list(jaxpr.constvars), list(jaxpr.invars), list(jaxpr.consts)
+    names = jaxpr.debug_info
+    if scope:
+        constvars, consts = [*extra, *constvars], [*(None for _ in extra), *consts]
+    elif extra:
+        invars = [*extra, *invars]
+        if names.arg_names is not None:
+            names = names._replace(arg_names=("",) * len(extra) + tuple(names.arg_names))
+    found = partial_eval.make_jaxpr_effects(constvars, invars, outvars, eqns)
+    return jaxpr.replace(
+        constvars=constvars, invars=invars, outvars=list(outvars), eqns=list(eqns), consts=consts, effects=found,
+        debug_info=names,
+    )  # fmt: skip

@@ -12,7 +12,7 @@ from tutor.judge.oracle import Oracle
 from tutor.judge.steps import step_finder
 from tutor.protocol import CaseResult, CaseSpec, Finding
 from tutor.wire import InterpretJob, Judged
-from tutor.workers.arrays import Array, dtype_named
+from tutor.workers.arrays import dtype_named
 
 
 def interpret(job: InterpretJob) -> Judged:
@@ -27,7 +27,7 @@ def interpret(job: InterpretJob) -> Judged:
         inputs = oracle.make_inputs(job.case, seed)
         want = oracle.expected(inputs, job.case)
         got = [np.asarray(leaf) for leaf in jax.tree.leaves(run(*inputs.values()))]
-        outcome = compare(got, want, job.case, job.tolerance, step_of=step_finder(job.facts, inputs, job.case))
+        outcome = compare(got, want, job.case, job.tolerance, step_of=step_finder(job.facts))
         if any(problem.severity == "error" for problem in outcome.findings):
             return _judged(job.case, outcome, outcome.findings)
         if worst is None or (outcome.error.relative_l2 or 0) > (worst.error.relative_l2 or 0):

@@ -224,9 +224,9 @@ def _has_scratch(kernel: KernelFacts, wanted: ScratchRule, case: CaseSpec) -> bo
     shape = None if wanted.shape is None else [case.sizes.get(d, d) if isinstance(d, str) else d for d in wanted.shape]
     kinds: dict[str, set[str]] = {}
     for access in kernel.kernel.accesses:
-        if access.ref not in given and (access.space, access.dtype) == (wanted.space, wanted.dtype):
-            if shape is None or shapes.get(access.ref) == shape:
-                kinds.setdefault(access.ref, set()).add(access.kind)
+        same = (access.space, access.dtype) == (wanted.space, wanted.dtype)
+        if same and access.ref not in given and (shape is None or shapes.get(access.ref) == shape):
+            kinds.setdefault(access.ref, set()).add(access.kind)
     written = {"store", "accumulate", "copy_start"}
     return any("load" in kind and bool(written & kind) for kind in kinds.values())
 

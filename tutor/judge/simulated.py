@@ -24,7 +24,7 @@ def compare_simulated(job: CompareJob) -> Judged:
             "KT411", "The simulated run gave no arrays that can be read.", raw=str(error), case=job.case.name
         )
         return Judged(job.case.name, CaseResult(job.case.name, "failed"), [problem], 0.0)
-    step_of = step_finder(job.facts, inputs, job.case)
+    step_of = step_finder(job.facts)
     outcome = compare(got, want, job.case, job.tolerance, step_of=step_of, simulated=True)
     failed = any(problem.severity == "error" for problem in outcome.findings)
     result = CaseResult(job.case.name, "failed" if failed else "passed", outcome.error)

@@ -37,6 +37,11 @@ class Ladder:
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
+    @property
+    def stages(self) -> tuple[StageName, ...]:
+        """The stages that a whole check runs, in order."""
+        return AVAILABLE
+
     async def warm(self) -> None:
         """Start both workers, so that the first check does not wait for JAX. What fails here is said by the check."""
         await asyncio.gather(self.stage.start(), self.judge.start(), return_exceptions=True)
@@ -50,11 +55,13 @@ class Ladder:
         target: StageName | None = None,
         hidden: bool = False,
         seed: int | None = None,
+        whole_jaxpr: bool = False,
     ) -> AsyncIterator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
-        stages = wanted_stages(target, AVAILABLE, PARENTS)
+        stages = wanted_stages(target, AVAILABLE)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed)
-        check = Check(Runs(self.stage, self.judge, judged, self._values, self._slots), stages, whole=target is None)
+        runs = Runs(self.stage, self.judge, judged, self._values, self._slots)
+        check = Check(runs, stages, whole=target is None, whole_jaxpr=whole_jaxpr)
         task = asyncio.create_task(check.run())
         try:
             while (event := await check.events.get()) is not None:
@@ -73,11 +80,12 @@ class Ladder:
 class Check:
     """One run of the ladder. `events` ends with None."""
 
-    def __init__(self, runs: Runs, stages: tuple[StageName, ...], *, whole: bool) -> None:
+    def __init__(self, runs: Runs, stages: tuple[StageName, ...], *, whole: bool, whole_jaxpr: bool = False) -> None:
         self.events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._runs = runs
         self._stages = stages
         self._whole = whole
+        self._whole_jaxpr = whole_jaxpr
         self._done: dict[StageName, StageResult] = {}
         self._finished = {name: asyncio.Event() for name in stages}
         self._timing: Timing | None = None
@@ -117,7 +125,7 @@ class Check:
         self._start("load")
         began = time.monotonic()
         try:
-            traced = await trace_stages(self._runs)
+            traced = await trace_stages(self._runs, whole=self._whole_jaxpr)
         except (WorkerDied, BadAnswer, Failed) as error:
             self._finish(_our_fault("load", error, time.monotonic() - began))
             traced = Tracing()

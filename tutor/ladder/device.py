@@ -113,7 +113,7 @@ def _slower(timing: Timing | None) -> list[Finding]:
     if timing is None or timing.ratio_low < SLOWER:
         return []
     message = (
-        f"On {timing.device_kind} your kernel takes {timing.attempt_us:.0f} µs, the reference {timing.reference_us:.0f} µs: "
-        f"{timing.ratio:.2f} times as long."
+        f"On {timing.device_kind} your kernel takes {timing.attempt_us:.0f} µs, the reference "
+        f"{timing.reference_us:.0f} µs: {timing.ratio:.2f} times as long."
     )
     return [finding("KT702", message, severity="warning")]

@@ -1,31 +1,37 @@
-"""What a running check tells its reader, as it happens."""
+"""What a running check tells whoever watches it, in the order in which it becomes known."""
 
 from __future__ import annotations
 
-from tutor.protocol import Kernel, MarkedJaxpr, Record, StageName, StageResult, Verdict
+from dataclasses import dataclass
+
+from tutor.protocol import Kernel, MarkedJaxpr, StageName, StageResult, Verdict
 
 
-class StageStarted(Record, frozen=True):
-    """A stage began."""
+@dataclass(frozen=True)
+class StageStarted:
+    """A stage has begun."""
 
     name: StageName
 
 
-class StageFinished(Record, frozen=True):
-    """A stage ended, with all it found."""
+@dataclass(frozen=True)
+class StageFinished:
+    """A stage has ended, or will not run; `result` says which."""
 
     result: StageResult
 
 
-class KernelsTraced(Record, frozen=True):
-    """The attempt traced: its kernels' facts and the marked jaxpr, of the first case."""
+@dataclass(frozen=True)
+class KernelsTraced:
+    """The attempt traced: what its kernels do, and the jaxpr to show."""
 
     kernels: list[Kernel]
     jaxpr: MarkedJaxpr
 
 
-class CheckFinished(Record, frozen=True):
-    """The check is over; the verdict holds everything."""
+@dataclass(frozen=True)
+class CheckFinished:
+    """The last event of a check."""
 
     verdict: Verdict
 

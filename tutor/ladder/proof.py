@@ -109,6 +109,14 @@ def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
     )
 
 
+def default_bound(exercise: Exercise) -> float:
+    """The bound of relative L2 for the exercise's first output (FORMATS 1)."""
+    if exercise.tolerance.rel_l2 is not None:
+        return exercise.tolerance.rel_l2
+    outputs = exercise.cases()[0].outputs
+    return 2.0**-8 if outputs and outputs[0].dtype == "bfloat16" else 1e-5
+
+
 def _worst(verdict: Verdict) -> float | None:
     """The largest relative L2 error of `interpret`; None if no number was finite."""
     errors = [

@@ -9,7 +9,7 @@ from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, StageResult
-from tutor.wire import Broken, Ended, Ruled, StructureJob, TraceJob, Traced
+from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob
 
 
 async def structure_stage(runs: Runs, traced: Tracing) -> StageResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from tutor.protocol import AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
+from tutor.protocol import PARENTS, AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt
 
@@ -61,21 +61,19 @@ def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = Fals
         rules=manifest.rules,
         tolerance=exercise.tolerance,
         points=dict(manifest.points),
-        diagnosis={entry.when: entry.say for entry in manifest.diagnoses},
+        diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
         reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if reference else None,
         time_case=next((case for case in cases if case.role == "time"), checked[0]),
         seed=seed,
     )
 
 
-def wanted_stages(
-    target: StageName | None, available: tuple[StageName, ...], parents: dict[StageName, tuple[StageName, ...]]
-) -> tuple[StageName, ...]:
+def wanted_stages(target: StageName | None, available: tuple[StageName, ...]) -> tuple[StageName, ...]:
     """The stages to run, in order: all that are available, or `target` and its ancestors."""
     if target is None:
         return available
     needed = {target}
     for stage in reversed(available):
         if stage in needed:
-            needed.update(parents[stage])
+            needed.update(PARENTS[stage])
     return tuple(stage for stage in available if stage in needed)

@@ -8,7 +8,7 @@ from tutor.ladder.endings import ending
 from tutor.ladder.runs import TRACE_LIMITS, Failed, Runs
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, CaseResult, Finding, Kernel, MarkedJaxpr, StageResult
-from tutor.wire import Broken, Ended, Loaded, TraceJob, Traced
+from tutor.wire import Broken, Ended, Loaded, Traced, TraceJob
 
 
 @dataclass
@@ -27,8 +27,8 @@ class Tracing:
         return [kernel.kernel for kernel in first.kernels] if first else []
 
 
-async def trace_stages(runs: Runs) -> Tracing:
-    """Load the attempt and trace every case."""
+async def trace_stages(runs: Runs, *, whole: bool = False) -> Tracing:
+    """Load the attempt and trace every case. `whole`: the marked jaxpr shows the whole program."""
     subject = runs.subject
     values = await runs.index_values()
     traced = Tracing()
@@ -37,7 +37,7 @@ async def trace_stages(runs: Runs) -> Tracing:
     cases: list[CaseResult] = []
     seconds = 0.0
     ended: Ended | None = None
-    async for answer in runs.ask(runs.stage, TraceJob(subject.attempt, subject.cases, values, TRACE_LIMITS)):
+    async for answer in runs.ask(runs.stage, TraceJob(subject.attempt, subject.cases, values, TRACE_LIMITS, whole)):
         if isinstance(answer, Loaded):
             loaded = answer
         elif isinstance(answer, Traced):

@@ -54,7 +54,7 @@ def _trace(job: TraceJob, send: Send) -> None:
         except CannotTrace as refused:
             send(Traced(case.name, [refused.finding], time.monotonic() - began))
             continue
-        picture = marked(traced.jaxpr, job.attempt.path) if position == 0 else None
+        picture = marked(traced.jaxpr, job.attempt.path, job.whole) if position == 0 else None
         facts = _facts(traced, job.values.get(case.name), text, job.attempt.path)
         send(Traced(case.name, [], time.monotonic() - began, facts=facts, marked=picture))
 
