@@ -15,8 +15,11 @@ from tutor.jaxpr.names import clean
 from tutor.jaxpr.nest import Level, Node, count, read_kernel
 from tutor.jaxpr.notation import parameter
 from tutor.jaxpr.outside import KernelCall, Program, Source, primitives, read_program
-from tutor.jaxpr.traffic import OFF_CHIP, traffic
-from tutor.protocol import Alias, ArraySpec, CaseFacts, CaseSpec, Dot, Kernel, KernelFacts, Operand, Role
+from tutor.jaxpr.traffic import OFF_CHIP, operand_walk, traffic
+from tutor.protocol import Alias, ArraySpec, BlockWalk, CaseFacts, CaseSpec, Dot, Kernel, KernelFacts, Operand, Role
+
+MOST_WALKED = 4096
+"""Grids of more steps are not written out step by step."""
 
 
 def case_facts(jaxpr: Jaxpr, case: CaseSpec, values: Mapping[str, Array] | None, file_name: str) -> CaseFacts:
@@ -84,7 +87,29 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
         interpret=parts.interpret,
         line=call.place.line if call.place else None,
         output_arguments=[_flows_to(program.outputs, (number, i)) for i in range(len(parts.outputs))],
+        walks=_walks(call, level, steps),
     )
+
+
+def _walks(call: KernelCall, level: Level, steps: int | None) -> list[BlockWalk]:
+    if steps is None or steps > MOST_WALKED:
+        return []
+    parts = call.parts
+    found = []
+    for ref in parts.inputs + parts.outputs:
+        walk = operand_walk(parts, ref, call.grid, call.values[: len(parts.prefetch)])
+        if walk is not None:
+            found.append(
+                BlockWalk(
+                    operand=level.refs[ref].name,
+                    array_shape=list(walk.array_shape),
+                    block_shape=list(walk.block_shape),
+                    blocks=walk.blocks.tolist(),
+                    output=parts.outputs.index(ref) if ref in parts.outputs else None,
+                    element=list(walk.element),
+                )
+            )
+    return found
 
 
 def _operands(call: KernelCall, level: Level) -> list[Operand]:
