@@ -124,21 +124,16 @@ class Verb(click.Command):
         self.params += shared_options()
 
 
-class Slug(click.ParamType[str]):
-    """The slug of an exercise; the shell completes it."""
+def _complete_slug(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
+    from click.shell_completion import CompletionItem
 
-    name = "slug"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        try:
-            exercises = ctx.find_root().ensure_object(Session).set.exercises
-        except Exception:  # a broken set must not spoil the learner's prompt
-            return []
-        return [CompletionItem(e.slug, help=e.title) for e in exercises if e.slug.startswith(incomplete)]
+    try:
+        exercises = ctx.find_root().ensure_object(Session).set.exercises
+    except Exception:  # a broken set must not spoil the learner's prompt
+        return []
+    return [CompletionItem(e.slug, help=e.title) for e in exercises if e.slug.startswith(incomplete)]
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)
-SLUG = Slug()
+slug_argument = click.argument("slug", shell_complete=_complete_slug)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
