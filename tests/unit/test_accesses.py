@@ -7,7 +7,20 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
-from kernel_samples import access, bf16, f32, facts_of, i32, line_of, loops, matmul, on_a_mesh, pipelined, table, the_kernel
+from kernel_samples import (
+    access,
+    bf16,
+    f32,
+    facts_of,
+    i32,
+    line_of,
+    loops,
+    matmul,
+    on_a_mesh,
+    pipelined,
+    table,
+    the_kernel,
+)
 
 TILE = 8 * 128 * 4
 ROW = 128 * 4
@@ -156,7 +169,9 @@ def in_another_body(x_ref, o_ref):
         o_ref[...] = old + 1.0
 
 
-@pytest.mark.parametrize("body", [another_ref, another_row, another_dynamic_index, loaded_but_not_used, in_another_body])
+@pytest.mark.parametrize(
+    "body", [another_ref, another_row, another_dynamic_index, loaded_but_not_used, in_another_body]
+)
 def test_what_does_not_is_a_store(body):
     assert kinds(body)[0] == ("store", "o_ref")
     assert "accumulate" not in [kind for kind, _ in kinds(body)]
@@ -213,7 +228,10 @@ def test_refs_follow_into_a_function_that_is_called_twice():
         double(s_ref)
         double(o_ref)
 
-    assert kinds(body, scratch=[pltpu.VMEM((8, 128), jnp.float32)]) == [("accumulate", "s_ref"), ("accumulate", "o_ref")]
+    assert kinds(body, scratch=[pltpu.VMEM((8, 128), jnp.float32)]) == [
+        ("accumulate", "s_ref"),
+        ("accumulate", "o_ref"),
+    ]
 
 
 def test_copies_name_both_ends_and_semaphores_are_their_own_kind():
