@@ -11,7 +11,7 @@ import msgspec
 from jax.experimental import pallas as pl
 
 from tutor.jaxpr import compat
-from tutor.jaxpr.checks import source_suspects, suspects
+from tutor.jaxpr.checks import suspects
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
@@ -63,7 +63,7 @@ def _facts(traced: Trace, packed: bytes | None, text: str, path: str) -> CaseFac
     values = unpack(packed) if packed else {}
     facts = case_facts(traced.jaxpr, traced.case, values, path)
     by_position = {i: values[spec.name] for i, spec in enumerate(traced.case.inputs) if spec.name in values}
-    found = [*suspects(traced.jaxpr, by_position, path), *source_suspects(text, traced.jaxpr, path)]
+    found = suspects(traced.jaxpr, by_position, path, source=text)
     return msgspec.structs.replace(facts, suspects=[_in_case(problem, traced.case) for problem in found])
 
 
