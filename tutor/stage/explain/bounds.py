@@ -137,7 +137,8 @@ def _access_place(reading: Reading, ref: str | None, *, storing: bool) -> Place 
     ]
     calls = reading.calls("load", "store", "swap", "addupdate", "sync_copy", "async_copy", "make_async_copy")
     found += [c for c in calls if any(base_name(a) == ref for a in c.args)]
-    return place_at(found[0]) if len(found) == 1 and ref is not None else None
+    one_line = len({n.lineno for n in found}) == 1
+    return place_at(found[0]) if one_line and ref is not None else None
 
 
 ROWS: tuple[Row, ...] = (
