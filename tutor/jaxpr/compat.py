@@ -6,6 +6,10 @@ a name is answered here and nowhere else. Nothing here starts a backend.
 
 from __future__ import annotations
 
+import base64
+import importlib
+import importlib.metadata
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -13,19 +17,25 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
-from jax._src import source_info_util, xla_bridge
+import jax.export
+from jax._src import effects, flattree, source_info_util, xla_bridge
 from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
 from jax._src.core import Literal as Constant
+from jax._src.interpreters import mlir, partial_eval
+from jax._src.lib import tpu as tpu_dialect
+from jax._src.named_sharding import UNSPECIFIED
 from jax._src.pallas import core as pallas_core
 from jax._src.state import indexing
 from jax._src.state import types as state_types
+from jaxlib.mlir import ir
 
 from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
-    "backends_started", "bind", "block_dim", "closed", "constant", "is_ref", "position", "space", "target", "view",
-    "written_at",
+    "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_steps", "input_effect", "is_ref",
+    "is_remote_copy", "jaxpr_with", "more_scan_constants", "mosaic_modules", "position", "preload", "space", "target",
+    "unspecified_sharding", "versions", "view", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -64,6 +74,76 @@ def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> AbstractCont
 def backends_started() -> bool:
     """Whether this process has started an XLA backend. Forking after that can hang."""
     return bool(xla_bridge._backends)
+
+
+# ---------------------------------------------------------------- a warm process
+
+PRELOADED = (
+    "jax.export",
+    "jax._src.pallas.mosaic.pallas_call_registration",
+    "jax._src.pallas.mosaic_gpu.interpret.interpret_pallas_call",
+    "jax._src.pallas.mosaic.interpret.interpret_pallas_call",
+    "jax.experimental.multihost_utils",
+    "jax.experimental.pallas",
+    "jax.experimental.pallas.tpu",
+    "jaxlib.mlir.dialects.mhlo",
+    "scipy.linalg",
+)
+"""What JAX imports only when a kernel is first lowered or interpreted: 0.8 s that a warm server pays once."""
+
+
+def preload() -> None:
+    """Import everything that tracing, exporting and interpreting need. Starts no backend."""
+    for module in PRELOADED:
+        importlib.import_module(module)
+
+
+def versions() -> dict[str, str | None]:
+    """The versions of jax, jaxlib and libtpu; None for what is not installed."""
+    found: dict[str, str | None] = {}
+    for package in ("jax", "jaxlib", "libtpu"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def is_remote_copy(eqn: JaxprEqn) -> bool:
+    """Whether a `dma_start` names another device."""
+    *_, device_id = jax.tree.unflatten(eqn.params["tree"], eqn.invars)
+    return device_id is not None
+
+
+# ---------------------------------------------------------------- the lowered module
+
+
+def mosaic_modules(exported: jax.export.Exported) -> list[str]:
+    """The Mosaic module of every kernel in a TPU artifact, as MLIR text with locations."""
+    found: list[str] = []
+    with mlir.make_ir_context() as context:
+        context.allow_unregistered_dialects = True
+        tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse
+        _collect_mosaic(ir.Module.parse(exported.mlir_module()).operation, found)
+    return found
+
+
+def _collect_mosaic(operation: Any, found: list[str]) -> None:
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                if inner.operation.name == "stablehlo.custom_call" and "backend_config" in inner.operation.attributes:
+                    body = _mosaic_body(ir.StringAttr(inner.operation.attributes["backend_config"]).value)
+                    if body is not None:
+                        found.append(ir.Module.parse(body).operation.get_asm(enable_debug_info=True))
+                _collect_mosaic(inner.operation, found)
+
+
+def _mosaic_body(backend_config: str) -> bytes | None:
+    try:
+        return base64.b64decode(json.loads(backend_config)["custom_call_config"]["body"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 # ---------------------------------------------------------------- where an equation was written
@@ -247,3 +327,71 @@ def bind(eqn: JaxprEqn, args: Sequence[Any], params: dict[str, Any]) -> list[Any
     with written_at(eqn):
         out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(params))
     return list(out) if eqn.primitive.multiple_results else [out]
+
+
+# ---------------------------------------------------------------- for the describing half (facts, printing)
+
+
+def index_steps(view: View) -> list[tuple[Dim, ...] | str]:
+    """What is applied to the Ref, in order: dimensions for an index step, or words for a reshape, bitcast, …"""
+    return [
+        tuple(_dim(i, n) for i, n in zip(t.indices, t.shape, strict=True))
+        if isinstance(t, indexing.NDIndexer)
+        else _words(t)
+        for t in view.raw
+    ]
+
+
+def _words(transform: Any) -> str:
+    name = type(transform).__name__.removesuffix("Transform").lower()
+    fields = (str(getattr(transform, f)) for f in getattr(transform, "__dataclass_fields__", {}))
+    return f"{name}({', '.join(fields)})"
+
+
+# ---------------------------------------------------------------- rewriting
+
+
+def fresh(var: Var) -> Var:
+    """A new variable of the same type."""
+    return Var(var.aval)
+
+
+def input_effect(effect: Any) -> Var | None:
+    """The Ref that an effect is about; None for effects on something else (printing, semaphores)."""
+    return effect.input if isinstance(effect, effects.JaxprInputEffect) else None
+
+
+def more_scan_constants(params: dict[str, Any], count: int) -> dict[str, Any]:
+    """Parameters of a `scan` with so many more constants in front."""
+    consts, carry, rows = params["ft_in"].unpack()
+    return params | {"ft_in": flattree.pack((flattree.nones(len(consts) + count), carry, rows))}
+
+
+def unspecified_sharding() -> Any:
+    """What `jit` notes for an input whose sharding nobody gave."""
+    return UNSPECIFIED
+
+
+def jaxpr_with(
+    jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], outvars: Sequence[Atom], extra: Sequence[Var], *, scope: bool
+) -> Jaxpr:
+    """The jaxpr with other equations, outputs and leading inputs (constants of a `scope`); effects are recomputed."""
+    constvars, invars, consts = list(jaxpr.constvars), list(jaxpr.invars), list(jaxpr.consts)
+    names = jaxpr.debug_info
+    if scope:
+        constvars, consts = [*extra, *constvars], [*(None for _ in extra), *consts]
+    elif extra:
+        invars = [*extra, *invars]
+        if names.arg_names is not None:
+            names = names._replace(arg_names=("",) * len(extra) + tuple(names.arg_names))
+    found = partial_eval.make_jaxpr_effects(constvars, invars, outvars, eqns)
+    return jaxpr.replace(
+        constvars=constvars, invars=invars, outvars=list(outvars), eqns=list(eqns), consts=consts, effects=found,
+        debug_info=names,
+    )  # fmt: skip
+
+
+def written(jaxpr: Jaxpr) -> set[Var]:
+    """The inputs of a jaxpr that are Refs and that it writes."""
+    effects = (state_types.WriteEffect, state_types.AccumEffect)
+    return {effect.input for effect in jaxpr.effects if isinstance(effect, effects)}

@@ -1,0 +1,309 @@
+"""A course, a history and a checker for the screen alone: no worker, no JAX, and a script for what happens when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tutor.findings import finding
+from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.protocol import (
+    STAGES,
+    Access,
+    AttemptId,
+    CaseResult,
+    Environment,
+    Finding,
+    JaxprLine,
+    Kernel,
+    MarkedJaxpr,
+    Operand,
+    Span,
+    StageName,
+    StageResult,
+    Status,
+    Verdict,
+)
+
+STARTER = """\
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def matmul(a, b, *, bm=128, bn=128, bk=128):
+    m, k = a.shape
+    _, n = b.shape
+
+    def kernel(a_ref, b_ref, o_ref, acc_ref):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            acc_ref[...] = jnp.zeros_like(acc_ref)
+
+        acc_ref[...] += jnp.dot(a_ref[...], b_ref[...], preferred_element_type=jnp.float32)
+
+        @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+        def _():
+            o_ref[...] = acc_ref[...].astype(o_ref.dtype)
+
+    return pl.pallas_call(
+        kernel,
+        grid=(m // bm, n // bn, k // bk),
+        in_specs=[
+            pl.BlockSpec((bm, bk), lambda i, j, l: (i, l)),
+            pl.BlockSpec((bk, bn), lambda i, j, l: (l, j)),
+        ],
+        out_specs=pl.BlockSpec((bm, bn), lambda i, j, l: (i, j)),
+        out_shape=jax.ShapeDtypeStruct((m, n), a.dtype),
+        scratch_shapes=[pltpu.VMEM((bm, bn), jnp.float32)],
+    )(a, b)
+"""
+LESSON = """\
+# Keep partial sums in float32
+
+A matrix product adds up `k` terms for each result. If every partial sum is kept in **bf16**, it is rounded before
+the next term is added, and the error grows with `k`.
+
+Keep the running sum in a scratch that is *f32* and lives in VMEM:
+
+```python
+scratch_shapes=[pltpu.VMEM((bm, bn), jnp.float32)]
+```
+
+| step | what happens |
+|---|---|
+| first `k` | the scratch is zeroed |
+| every `k` | one block product is added |
+| last `k` | the sum is cast once and stored |
+"""
+
+
+@dataclass(frozen=True)
+class FakeExercise:
+    slug: str
+    title: str
+    chapter: str
+    number: int
+    lesson: str = LESSON
+    starter: str = STARTER
+    summary: str = "one line"
+    hints: Sequence[str] = ("Where does the rounding happen?", "Look at x[i] and [/x].", "Use an f32 scratch.")
+    concepts: Sequence[str] = ("scratch", "accumulation")
+
+
+EXERCISES = (
+    FakeExercise("read_then_compute", "A Ref is not an array", "01_refs", 1),
+    FakeExercise("block_copy", "Blocks", "01_refs", 2, hints=()),
+    FakeExercise("f32_accumulator", "Accumulate in float32", "03_memory", 2),
+    FakeExercise("any_sync_copy", "Copy from ANY", "04_dma", 1, concepts=("dma",)),
+)
+
+
+@dataclass
+class FakeCourse:
+    folder: Path
+    exercises: Sequence[FakeExercise] = EXERCISES
+    chips: Sequence[str] = ("v5e", "v6e")
+
+    def file(self, exercise: FakeExercise) -> Path:
+        path = self.folder / exercise.chapter / f"{exercise.number:02}_{exercise.slug}.py"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(exercise.starter)
+        return path
+
+    def reset(self, exercise: FakeExercise) -> Path | None:
+        path = self.file(exercise)
+        kept = path.with_suffix(".py.1")
+        path.replace(kept)
+        self.file(exercise)
+        return kept
+
+
+@dataclass
+class FakeHistory:
+    done: set[str] = field(default_factory=lambda: {"read_then_compute", "block_copy"})
+    attempts: list[tuple[str, bytes, Verdict]] = field(default_factory=list)
+    hints: dict[str, int] = field(default_factory=dict)
+
+    def solved(self) -> frozenset[str]:
+        return frozenset(self.done)
+
+    def tried(self) -> frozenset[str]:
+        return frozenset(slug for slug, _, _ in self.attempts)
+
+    def hints_used(self, exercise: FakeExercise) -> int:
+        return self.hints.get(exercise.slug, 0)
+
+    def use_hint(self, exercise: FakeExercise) -> int:
+        self.hints[exercise.slug] = self.hints_used(exercise) + 1
+        return self.hints[exercise.slug]
+
+    def add(self, exercise: FakeExercise, source: bytes, verdict: Verdict) -> None:
+        self.attempts.append((exercise.slug, source, verdict))
+        if verdict.passed:
+            self.done.add(exercise.slug)
+
+
+def stage(name: StageName, status: Status, *found: Finding, seconds: float = 0.1, **more: object) -> StageResult:
+    return StageResult(name=name, status=status, seconds=seconds, findings=list(found), **more)  # type: ignore[arg-type]
+
+
+def verdict(results: Sequence[StageResult], *, passed: bool, output: str = "") -> Verdict:
+    return Verdict(
+        set="demo", exercise="f32_accumulator", attempt=AttemptId(path="x.py", sha256=""), passed=passed, score=1.0,
+        stages=list(results), kernels=[], compile=[], timing=None, output=output,
+        environment=Environment(python="3", jax="0", jaxlib="0", libtpu=None, device=None, isolation="C"), seconds=1.25,
+    )  # fmt: skip
+
+
+def access(ref: str, kind: str, line: int, *, dtype: str = "bfloat16", size: int = 32768) -> Access:
+    return Access(
+        ref=ref, space="vmem", kind=kind, line=line, column=8, shape=[128, 128], dtype=dtype, per_step=1,
+        branch=False, bytes_per_step=size,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+def operand(name: str, role: str, dtype: str, shape: list[int]) -> Operand:
+    return Operand(name=name, argument=None, role=role, space="vmem", block_shape=[128, 128], shape=shape, dtype=dtype)  # type: ignore[arg-type]
+
+
+KERNEL = Kernel(
+    name="kernel", primitive="pallas_call", facts_case="square", grid=[4, 4, 8],
+    operands=[
+        operand("a_ref", "input", "bfloat16", [512, 1024]),
+        operand("b_ref", "input", "bfloat16", [1024, 512]),
+        operand("o_ref", "output", "bfloat16", [512, 512]),
+        operand("acc_ref", "scratch", "float32", [128, 128]),
+    ],
+    accesses=[
+        access("acc_ref", "store", 14, dtype="float32", size=65536),
+        access("acc_ref", "load", 16, dtype="float32", size=65536),
+        access("a_ref", "load", 16),
+        access("b_ref", "load", 16),
+        access("acc_ref", "accumulate", 16, dtype="float32", size=65536),
+        access("acc_ref", "load", 20, dtype="float32", size=65536),
+        access("o_ref", "store", 20),
+    ],
+    loads=4, stores=2, accumulates=1, copies=0, bytes_in=8388608, bytes_out=524288,
+)  # fmt: skip
+
+
+def line(text: str, **facts: object) -> tuple[str, JaxprLine]:
+    return text, JaxprLine(**facts)  # type: ignore[arg-type]
+
+
+_BODY = [
+    line("{ lambda ; a:MemRef<vmem>{bf16[128,128]} b:MemRef<vmem>{bf16[128,128]}", fold_end=16, kernel=0),
+    line("    o:MemRef<vmem>{bf16[128,128]} acc:MemRef<vmem>{f32[128,128]}. let", kernel=0),
+    line("    c:i32[] = program_id[axis=2]", primitive="program_id", source_line=12, depth=1),
+    line("    d:bool[] = eq c 0:i32[]", primitive="eq", source_line=12, depth=1),
+    line("    cond[branches=(", primitive="cond", source_line=12, depth=1, fold_end=7),
+    line("        e:f32[128,128] = broadcast_in_dim 0.0:f32[]", primitive="broadcast_in_dim", source_line=14, depth=2),
+    line("        acc[:,:] <- e", kind="store", ref="acc_ref", space="vmem", primitive="swap", source_line=14, depth=2),
+    line("    )] d", depth=1),
+    line("    f:f32[128,128] <- acc[:,:]", kind="load", ref="acc_ref", space="vmem", primitive="get", source_line=16),
+    line("    g:bf16[128,128] <- a[:,:]", kind="load", ref="a_ref", space="vmem", primitive="get", source_line=16),
+    line("    h:bf16[128,128] <- b[:,:]", kind="load", ref="b_ref", space="vmem", primitive="get", source_line=16),
+    line("    i:f32[128,128] = dot_general g h", primitive="dot_general", source_line=16, depth=1),
+    line("    j:f32[128,128] = add f i", primitive="add", source_line=16, depth=1),
+    line("    acc[:,:] <- j", kind="accumulate", ref="acc_ref", space="vmem", primitive="swap", source_line=16),
+    line("    k:f32[128,128] <- acc[:,:]", kind="load", ref="acc_ref", space="vmem", primitive="get", source_line=20),
+    line("    o[:,:] <- convert k", kind="store", ref="o_ref", space="vmem", primitive="swap", source_line=20),
+    line("  in () }", kernel=0),
+]
+
+
+def marked(body: list[tuple[str, JaxprLine]] = _BODY) -> MarkedJaxpr:
+    spans: list[Span] = []
+    for number, (text, record) in enumerate(body):
+        if record.kind is not None:
+            start = text.index(text.strip()[0])
+            spans.append(Span(line=number, start=start, end=len(text), role=record.kind))
+        elif record.primitive and record.primitive in text:
+            start = text.index(record.primitive)
+            spans.append(Span(line=number, start=start, end=start + len(record.primitive), role="primitive"))
+        at = text.find("<vmem>")
+        if at >= 0:
+            spans.append(Span(line=number, start=at + 1, end=at + 5, role="space.vmem"))
+    return MarkedJaxpr(text="\n".join(text for text, _ in body), lines=[record for _, record in body], spans=spans)
+
+
+BAD = finding(
+    "KT203",
+    "The result is wrong when k = 4096. The error grows with k, so a sum is rounded at every step. x[i] [/x]",
+    line=16,
+    column=8,
+    case="long_k",
+    hint="Keep the running sum in an f32 scratch.",
+    raw="AssertionError: relative error 6.7e-3 [/raw]\nat block (0, 1)",
+)
+NOTE = finding("KT320", "This Ref is read twice.", severity="note", line=20)
+
+
+def passing() -> list[StageResult]:
+    cases = [CaseResult(name=name, status="passed") for name in ("square", "tall", "long_k", "ragged")]
+    return [
+        stage("load", "passed", seconds=0.01),
+        stage("trace", "passed", seconds=0.02),
+        stage("interpret", "passed", seconds=0.31, cases=cases),
+        stage("structure", "passed", seconds=0.01),
+        stage("hazards", "passed", seconds=0.62),
+        stage("lower", "passed", seconds=0.04),
+        stage("compile", "passed", seconds=0.3),
+        stage("device", "unavailable", reason="no TPU here"),
+    ]
+
+
+def failing() -> list[StageResult]:
+    results = {result.name: result for result in passing()}
+    cases = [CaseResult(name=n, status="failed" if n == "long_k" else "passed") for n in ("square", "tall", "long_k")]
+    results["interpret"] = stage("interpret", "failed", BAD, NOTE, seconds=0.31, cases=cases)
+    results["device"] = stage("device", "skipped", reason="interpret failed")
+    return list(results.values())
+
+
+@dataclass
+class FakeChecker:
+    """Plays `script(source)`; before each event it waits for `pace` seconds, or for `gate` if there is one."""
+
+    script: Callable[[bytes], list[Event]]
+    pace: float = 0.0
+    gate: asyncio.Event | None = None
+    stages: Sequence[StageName] = STAGES
+    started: list[bytes] = field(default_factory=list)
+    cancelled: list[bytes] = field(default_factory=list)
+    finished: list[bytes] = field(default_factory=list)
+    closed: bool = False
+
+    async def check(self, exercise: FakeExercise, source: bytes, path: Path) -> AsyncIterator[Event]:
+        self.started.append(source)
+        try:
+            for event in self.script(source):
+                await (self.gate.wait() if self.gate else asyncio.sleep(self.pace))
+                yield event
+            self.finished.append(source)
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled.append(source)
+            raise
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def events(results: Sequence[StageResult], *, output: str = "", jaxpr: MarkedJaxpr | None = None) -> list[Event]:
+    played: list[Event] = []
+    for result in results:
+        played += [StageStarted(result.name), StageFinished(result)]
+        if result.name == "trace" and result.status == "passed":
+            played.append(KernelsTraced([KERNEL], jaxpr or marked()))
+    good = all(result.status in ("passed", "unavailable") for result in results)
+    return [*played, CheckFinished(verdict(results, passed=good, output=output))]
+
+
+def judged(source: bytes) -> list[Event]:
+    """Right if the text says float32 for the sum, wrong otherwise."""
+    return events(passing() if b"preferred_element_type" in source else failing(), output="hello\n[/x] \x1b[31m red\n")

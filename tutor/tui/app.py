@@ -1,0 +1,90 @@
+"""The app shell: themes, the palette, and leaving without losing anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.app import App
+from textual.binding import Binding
+
+from tutor.tui.keys import spelled
+from tutor.tui.ports import Checker, Course, Exercise, History
+from tutor.tui.screens.main import MainScreen
+from tutor.tui.theme import DARK, DEFAULTS, LIGHT
+
+
+class TutorApp[E: Exercise](App[None]):
+    """The tutor. Everything it shows is handed to it; `start` is the slug to open, else the next unsolved."""
+
+    TITLE = "kerneltutor"
+    # The main screen is the default screen, whose own CSS_PATH Textual does not read.
+    CSS_PATH = "screens/main.tcss"
+    BINDINGS = [
+        Binding("ctrl+q", "quit", "quit", show=False, priority=True),
+        Binding("ctrl+p", "command_palette", "everything", show=True, priority=True, tooltip="Everything, by name"),
+    ]
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+
+    def __init__(
+        self,
+        course: Course[E],
+        history: History[E],
+        checker: Checker[E],
+        *,
+        start: str | None = None,
+        sides: Path | None = None,
+    ) -> None:
+        super().__init__()
+        self.main: MainScreen[E] = MainScreen(course, history, checker, start=start, sides=sides)
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = DARK.name
+
+    @staticmethod
+    def _everything() -> type:
+        # Imported when the palette is first opened: the first frame does not wait for it.
+        from tutor.tui.commands import Everything
+
+        return Everything
+
+    COMMANDS = {_everything}
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return DEFAULTS
+
+    def get_key_display(self, binding: Binding) -> str:
+        return binding.key_display or spelled(binding.key)
+
+    def get_default_screen(self) -> MainScreen[E]:
+        return self.main
+
+    async def action_quit(self) -> None:
+        """Quit; unsaved text is asked about."""
+        if self.screen is self.main:
+            self.main.run_worker(self.main.quit())
+        else:
+            self.pop_screen()
+
+    def action_toggle_colours(self) -> None:
+        """Change between the dark and the light theme."""
+        self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
+
+
+def run[E: Exercise](
+    course: Course[E],
+    history: History[E],
+    checker: Checker[E],
+    *,
+    start: str | None = None,
+    sides: Path | None = None,
+) -> int:
+    """Run the tutor in this terminal; the answer is an exit code (0, or 3 if the tutor itself failed).
+
+    However it ends, unsaved text is in its side file afterwards; `sides` is the folder for it where the workspace
+    cannot be written."""
+    app = TutorApp(course, history, checker, start=start, sides=sides)
+    try:
+        app.run()
+    finally:
+        app.main.keep_unsaved()
+    return 0 if not app.return_code else 3

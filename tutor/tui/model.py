@@ -1,0 +1,273 @@
+"""What the screen shows, as frozen snapshots and pure functions over them. No widget, no file, no clock in here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.protocol import (
+    QUESTIONS,
+    STAGES,
+    AccessKind,
+    Finding,
+    Kernel,
+    MarkedJaxpr,
+    Severity,
+    StageName,
+    StageResult,
+    Status,
+    Verdict,
+)
+from tutor.tui.text import many
+
+Phase = Literal["waiting", "running"] | Status
+
+LETTERS: Mapping[AccessKind, str] = {
+    "load": "L",
+    "store": "S",
+    "accumulate": "A",
+    "copy_start": "C",
+    "copy_wait": "W",
+    "semaphore": "#",
+}
+KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
+_SEVERITIES = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The last trace that worked, and the lines that it was made from."""
+
+    lines: tuple[str, ...]
+    kernels: tuple[Kernel, ...]
+    jaxpr: MarkedJaxpr
+
+
+@dataclass(frozen=True)
+class Run:
+    """One check as far as it is known. `trouble` is set when the tutor itself failed."""
+
+    stages: tuple[StageName, ...] = STAGES
+    lines: tuple[str, ...] = ()
+    running: bool = False
+    cancelled: bool = False
+    started: frozenset[StageName] = frozenset()
+    results: Mapping[StageName, StageResult] = field(default_factory=lambda: MappingProxyType({}))
+    trace: Trace | None = None
+    verdict: Verdict | None = None
+    trouble: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict is not None and self.verdict.passed
+
+
+def advance(run: Run, event: Event) -> Run:
+    """`run` after one more event."""
+    match event:
+        case StageStarted(name):
+            return replace(run, started=run.started | {name})
+        case StageFinished(result):
+            return replace(run, results=MappingProxyType({**run.results, result.name: result}))
+        case KernelsTraced(kernels, jaxpr):
+            return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr))
+        case CheckFinished(verdict):
+            results = MappingProxyType({**run.results, **{stage.name: stage for stage in verdict.stages}})
+            return replace(run, verdict=verdict, results=results, running=False)
+
+
+# ---------------------------------------------------------------- the ladder
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One line of the ladder."""
+
+    name: StageName
+    phase: Phase
+    seconds: float
+    remark: str
+
+
+def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
+    """The stages that are asked, under their questions."""
+    asked = [
+        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in QUESTIONS.items()
+    ]
+    return [(question, rungs) for question, rungs in asked if rungs]
+
+
+def answer(rungs: Sequence[Rung]) -> Phase:
+    """One word for a question: the worst that its stages say."""
+    phases = {rung.phase for rung in rungs}
+    order: tuple[Phase, ...] = ("failed", "error", "running", "waiting", "skipped", "unavailable")
+    return next((phase for phase in order if phase in phases), "passed")
+
+
+def _rung(run: Run, name: StageName) -> Rung:
+    result = run.results.get(name)
+    if result is None:
+        return Rung(name, "running" if run.running and name in run.started else "waiting", 0.0, "")
+    return Rung(name, result.status, result.seconds, _remark(run, result))
+
+
+def _remark(run: Run, result: StageResult) -> str:
+    if result.status not in ("passed", "failed"):
+        return result.reason or result.status
+    if result.name == "trace" and result.status == "passed" and run.trace:
+        return counts(run.trace.kernels)
+    if result.cases:
+        good = sum(case.status == "passed" for case in result.cases)
+        return f"{good} of {many(len(result.cases), 'case')}"
+    return ""
+
+
+def counts(kernels: Sequence[Kernel]) -> str:
+    """`4 loads 2 stores 1 acc 1 copy`: what one grid step of all kernels does, leaving out what it does not do."""
+    words = {"loads": "load", "stores": "store", "accumulates": "acc", "copies": "copy"}
+    parts = []
+    for name, word in words.items():
+        numbers = [getattr(kernel, name) for kernel in kernels]
+        total = None if None in numbers else sum(numbers)
+        if total != 0:
+            parts.append(many(total, word, "copies" if word == "copy" else "acc" if word == "acc" else None))
+    return " ".join(parts)
+
+
+def findings(run: Run) -> list[tuple[StageName, Finding]]:
+    """Every finding: errors first, then in the order of the ladder, the same words only once."""
+    found = [(name, finding) for name in STAGES if name in run.results for finding in run.results[name].findings]
+    unique: dict[object, tuple[StageName, Finding]] = {}
+    for name, finding in found:
+        unique.setdefault((finding.code, finding.message, finding.line, finding.column), (name, finding))
+    return sorted(unique.values(), key=lambda pair: _SEVERITIES.index(pair[1].severity))
+
+
+def flags(run: Run) -> dict[int, Severity]:
+    """The worst that was found on each source line."""
+    worst: dict[int, Severity] = {}
+    for _, finding in findings(run):
+        if finding.line is not None:
+            worst.setdefault(finding.line, finding.severity)
+    return worst
+
+
+# ---------------------------------------------------------------- source lines and the trace
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Where lines of the traced text are now, after edits: lines before and after the changed region still count.
+
+    Lines are 1-based. `None` is the answer for a line inside the changed region."""
+
+    head: int
+    tail: int
+    old: int
+    new: int
+
+    @classmethod
+    def between(cls, old: Sequence[str], new: Sequence[str]) -> Shift:
+        shorter = min(len(old), len(new))
+        head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+        tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
+        return cls(head, tail, len(old), len(new))
+
+    def now(self, line: int) -> int | None:
+        """The current line of what was `line` in the traced text."""
+        return _shifted(line, self.head, self.tail, self.old, self.new)
+
+    def then(self, line: int) -> int | None:
+        """The line in the traced text of what is `line` now."""
+        return _shifted(line, self.head, self.tail, self.new, self.old)
+
+
+def _shifted(line: int, head: int, tail: int, here: int, there: int) -> int | None:
+    if line <= head:
+        return line
+    return line + there - here if here - tail < line <= here else None
+
+
+def letters(kernels: Sequence[Kernel], width: int = 4) -> dict[int, str]:
+    """For each source line, one letter an access in program order (`LLSA`), shortened to counts (`6LA`) to fit."""
+    by_line: dict[int, tuple[int, str]] = {}
+    for index, kernel in enumerate(kernels):
+        for access in kernel.accesses:
+            if access.line is not None:
+                # A body that two kernels share is one piece of source: its letters are shown once.
+                owner, text = by_line.get(access.line, (index, ""))
+                if owner == index:
+                    by_line[access.line] = (owner, text + LETTERS[access.kind])
+    return {line: _short(text, width) for line, (_, text) in by_line.items()}
+
+
+def _short(text: str, width: int) -> str:
+    if len(text) <= width:
+        return text
+    counted = "".join(
+        letter if text.count(letter) == 1 else f"{text.count(letter)}{letter}" for letter in dict.fromkeys(text)
+    )
+    return counted if len(counted) <= width else counted[: width - 1] + "+"
+
+
+def caused_by(jaxpr: MarkedJaxpr, source_line: int) -> int | None:
+    """The first jaxpr line that `source_line` caused, accesses before anything else."""
+    plain = None
+    for index, line in enumerate(jaxpr.lines):
+        if line.source_line == source_line:
+            if line.kind is not None:
+                return index
+            plain = index if plain is None else plain
+    return plain
+
+
+def per_line(kernels: Sequence[Kernel], line: int) -> Iterator[str]:
+    """Words for each access on a source line: `load x_ref`, `load x_ref ×4`."""
+    tally: dict[str, int] = {}
+    for kernel in kernels:
+        for access in kernel.accesses:
+            if access.line == line:
+                words = f"{access.kind.replace('_', ' ')} {access.ref}"
+                tally[words] = tally.get(words, 0) + 1
+    return (words if count == 1 else f"{words} ×{count}" for words, count in tally.items())
+
+
+# ---------------------------------------------------------------- the access table
+
+
+@dataclass(frozen=True)
+class RefRow:
+    """One Ref of a kernel and what a grid step does with it. A count of None depends on data."""
+
+    ref: str
+    role: str
+    space: str
+    shape: list[int]
+    dtype: str
+    block: list[int | None] | None
+    counts: dict[str, int | None]
+    bytes_per_step: int | None
+
+
+def ref_rows(kernel: Kernel) -> list[RefRow]:
+    """The access table of one kernel, in the order of its operands; Refs made inside the body come last."""
+    groups: dict[AccessKind, str] = {"load": "L", "store": "S", "accumulate": "A", "copy_start": "C"}
+    named = {operand.name for operand in kernel.operands}
+    inner = {access.ref: access for access in kernel.accesses if access.ref not in named}
+    rows = [(o.name, o.role, o.space, o.shape, o.dtype, o.block_shape) for o in kernel.operands]
+    rows += [(a.ref, "inner", a.space, a.shape, a.dtype, None) for a in inner.values()]
+    result = []
+    for name, role, space, shape, dtype, block in rows:
+        mine = [a for a in kernel.accesses if a.ref == name]
+        tally = {key: total([a.per_step for a in mine if a.kind == kind]) for kind, key in groups.items()}
+        moved = total([a.bytes_per_step for a in mine if a.kind in groups])
+        result.append(RefRow(name, role, space, shape, dtype, block, tally, moved))
+    return result
+
+
+def total(numbers: Sequence[int | None]) -> int | None:
+    """The sum, or None if any part depends on data."""
+    return None if None in numbers else sum(number or 0 for number in numbers)

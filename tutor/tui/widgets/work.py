@@ -1,0 +1,99 @@
+"""The tabs: the lesson, the editor, the jaxpr with its table, and the output if the attempt printed any."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Markdown, Static, TabbedContent, TabPane, Tabs
+
+from tutor.tui.model import Trace
+from tutor.tui.ports import Exercise
+from tutor.tui.text import visible
+from tutor.tui.widgets.access_table import AccessTable
+from tutor.tui.widgets.editor import CodeEditor
+from tutor.tui.widgets.jaxpr_view import JaxprView
+from tutor.tui.widgets.line_bar import LineBar
+
+# What takes the focus when a tab is opened.
+_CONTENT = {"lesson": "#lesson-text", "edit": "CodeEditor", "jaxpr": "JaxprView", "output": "#output-text"}
+
+
+class Work(Vertical):
+    """Shows what it is given; `Turned` says that another tab is in front."""
+
+    class Turned(Message):
+        """Another tab is in front."""
+
+    def compose(self) -> ComposeResult:
+        with TabbedContent(initial="lesson"):
+            with TabPane("Lesson", id="lesson"), VerticalScroll(id="lesson-text"):
+                yield Markdown(open_links=False)
+            with TabPane("Edit", id="edit"):
+                yield CodeEditor()
+            with TabPane("Jaxpr", id="jaxpr"):
+                yield JaxprView()
+                yield AccessTable()
+        yield LineBar()
+
+    @property
+    def _tabs(self) -> TabbedContent:
+        return self.query_one(TabbedContent)
+
+    @property
+    def active(self) -> str:
+        """The name of the tab in front."""
+        return self._tabs.active
+
+    @property
+    def content_focused(self) -> bool:
+        """Whether the content of the tab in front has the focus."""
+        return self.query_one(_CONTENT[self.active]).has_focus if self.active in _CONTENT else False
+
+    def open(self, name: str) -> None:
+        """Bring a tab to the front and give its content the focus."""
+        self._tabs.active = name
+        self.query_one(LineBar).display = name in ("edit", "jaxpr")
+        self.call_after_refresh(self.query_one(_CONTENT[name]).focus, False)
+
+    def focus_tabs(self) -> None:
+        """Give the focus to the row of tabs."""
+        self.query_one(Tabs).focus()
+
+    def show_lesson(self, exercise: Exercise) -> None:
+        """Show the lesson from its beginning."""
+        self.query_one(Markdown).update(visible(exercise.lesson, keep="\n\t"))
+        self.query_one("#lesson-text").scroll_home(animate=False)
+
+    def show_trace(self, trace: Trace | None) -> None:
+        """Show what a trace knows, or that there is none."""
+        view, table = self.query_one(JaxprView), self.query_one(AccessTable)
+        if trace is None:
+            view.clear()
+            table.clear(columns=True)
+        else:
+            view.show(trace.jaxpr)
+            table.show(trace.kernels)
+
+    def show_output(self, output: str) -> None:
+        """Show what the attempt printed, in a tab that is only there if it printed something."""
+        self.run_worker(self._show_output(output), group="output", exclusive=True)
+
+    async def _show_output(self, output: str) -> None:
+        there = bool(self.query("#output"))
+        if output.strip():
+            words = Content(visible(output, keep="\n"))
+            if not there:
+                pane = TabPane("Output", VerticalScroll(Static(id="output-words"), id="output-text"), id="output")
+                await self._tabs.add_pane(pane)
+            self.query_one("#output-words", Static).update(words)
+        elif there:
+            await self._tabs.remove_pane("output")
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self, event: TabbedContent.TabActivated) -> None:
+        event.stop()
+        self.query_one(LineBar).display = self.active in ("edit", "jaxpr")
+        self.post_message(self.Turned())
