@@ -24,7 +24,7 @@ from tutor.jaxpr.rebind import CannotRebind, Rebinding, kernels
 from tutor.protocol import Finding, Kernel, Operand, Role
 from tutor.stage.explain.buffers import names_of
 from tutor.stage.explain.simulator import explain_simulator, is_refusal
-from tutor.stage.listening import Heard
+from tutor.stage.listening import Heard, listening
 from tutor.wire import HazardMode
 
 WORK_LIMIT = 512
@@ -63,40 +63,37 @@ def parameters(mode: HazardMode) -> pltpu.InterpretParams:
 
 
 def simulate(
-    jaxpr: Any,
-    arrays: Sequence[Any],
-    mode: HazardMode,
-    *,
-    source: str,
-    path: str,
-    heard: Heard,
-    device_kind: str = "TPU v5 lite",
-    num_cores: int = 1,
+    jaxpr: Any, arrays: Sequence[Any], mode: HazardMode, text: str, path: str, *, heard: Heard | None = None
 ) -> Simulation:
     """Evaluate a traced attempt with every kernel in the simulator.
 
-    `arrays` are the jaxpr's inputs, flat and in order. `heard` is what `listening()` hears around this call (and around
-    the trace, where unused copies are told). What the program did wrong never raises; errors of ours do.
-    """
+    `arrays` are the jaxpr's inputs, flat and in order; `text` is the attempt's source and `path` its file name. `heard`
+    is what `listening()` hears around this call and around the trace, where copies that are never started are told;
+    without it only this call is listened to. What the program did wrong never raises; errors of ours do."""
+    if heard is None:
+        with listening() as heard:
+            return simulate(jaxpr, arrays, mode, text, path, heard=heard)
     # Only two cores need to know which axes are parallel; otherwise the simulator refuses orders that are fine.
     rebinding = Rebinding(parameters(mode), semantics=mode == "two_cores")
-    names = names_of([_operands(part) for k in kernels(jaxpr) for part in kernel_parts(k.eqn)])
+    names = names_of([_operands(part) for kernel in kernels(jaxpr) for part in kernel_parts(kernel.eqn)])
     outputs: list[np.ndarray[Any, Any]] | None = None
     raised: BaseException | None = None
     try:
-        with target(device_kind, num_cores):
+        with target():
             results = jax.jit(rebinding.as_function(jaxpr))(*arrays)
             outputs = [np.asarray(r) for r in jax.block_until_ready(results)]
-    except Exception as exc:
-        raised = exc
+    except MemoryError:
+        raise
+    except Exception as error:
+        raised = error
     finally:
         pltpu.reset_tpu_interpret_mode_state()
-    # The callback's own exception, with the kernel's frames; what comes out of XLA is only its text.
+    # The callback's own exception has the kernel's frames; what comes out of XLA has only its text.
     first = heard.first_exception() or raised
     if raised is not None and first is not None and (isinstance(raised, CannotRebind) or is_refusal(first)):
         why = f"The simulator cannot run this kernel: {_last_line(first)}"
         return Simulation(None, [], heard.printed(), unavailable=why)
-    findings = explain_simulator(first if raised is not None else None, heard.records(), source, path, names)
+    findings = explain_simulator(first if raised is not None else None, heard.records(), text, path, names)
     return Simulation(outputs, findings, heard.printed())
 
 
