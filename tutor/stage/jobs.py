@@ -18,6 +18,7 @@ from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
 from tutor.stage.hazards import simulate
+from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
 from tutor.wire import ArtifactJob, HazardJob, Job, Loaded, Simulated, Traced, TraceJob
 from tutor.workers.arrays import pack, unpack
@@ -84,9 +85,11 @@ def _hazards(job: HazardJob, send: Send) -> None:
     began = time.monotonic()
     entry = load(job.attempt)
     text = decode(job.attempt.source)
-    traced = trace(entry, job.case, text, job.attempt.path)
     arrays = unpack(job.inputs)
-    outcome = simulate(traced.jaxpr, [arrays[spec.name] for spec in job.case.inputs], job.mode, text, job.attempt.path)
+    inputs = [arrays[spec.name] for spec in job.case.inputs]
+    with listening() as heard:
+        traced = trace(entry, job.case, text, job.attempt.path)
+        outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
     outputs = None
     if outcome.outputs is not None:
         outputs = pack({f"out{i}": array for i, array in enumerate(outcome.outputs)})
