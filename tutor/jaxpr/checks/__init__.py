@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-import numpy as np
-
 from tutor.findings import finding
 from tutor.jaxpr.checks import grid, hints, memory, numbers, semaphores, source
 from tutor.jaxpr.checks.kernel import KernelView, Rule
@@ -81,13 +79,14 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def callbacks(jaxpr: Jaxpr, file_name: str, place: Position | None = None) -> Iterator[Finding]:
-    """KT342. A callback runs Python on the host; a kernel program that needs it cannot be compiled ahead or graded."""
+    """KT342. A callback runs Python on the host; a program that needs it cannot be exported."""
     for eqn in jaxpr.eqns:
         here = position(eqn, file_name) or place
         if eqn.primitive.name in CALLBACKS:
             yield finding(
                 "KT342",
-                f"{eqn.primitive.name.replace('_', ' ').capitalize()}: this calls back into Python on the host while the "
+                f"{eqn.primitive.name.replace('_', ' ').capitalize()}: this calls back into Python on the host "
+                f"while the "
                 "program runs. That cannot be exported or run on another machine.",
                 line=here.line if here else None,
                 column=here.column if here else None,

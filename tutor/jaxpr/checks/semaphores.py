@@ -141,7 +141,8 @@ def _nothing_to_wait_for(kernel: KernelView, semaphore: _Semaphore, use: _Use) -
         f"This waits for {_called(kernel, semaphore, use)}, but {what}. The wait never returns: the kernel hangs.",
         event=use.event,
         ref=semaphore.ref,
-        hint="Start the copy before the wait, on the same semaphore: keep the descriptor and call .start(), then .wait()."
+        hint="Start the copy before the wait, on the same semaphore: keep the descriptor and call .start(), "
+        "then .wait()."
         if use.copy
         else "Signal the same semaphore before waiting for it.",
     )
@@ -152,7 +153,8 @@ def _never_waited(kernel: KernelView, semaphore: _Semaphore, use: _Use) -> Findi
     if use.copy:
         return kernel.say(
             "KT323",
-            f"A copy is started on {called} and nothing waits for it. Its data may not be there when it is read, and it "
+            f"A copy is started on {called} and nothing waits for it. Its data may not be there when it is "
+            f"read, and it "
             "may still be running when the kernel ends.",
             event=use.event,
             ref=semaphore.ref,
@@ -198,7 +200,8 @@ def _waits_too_often(
     unit = "bytes" if use.copy else "signals"
     return kernel.say(
         "KT322",
-        f"At {kernel.step(row)} this waits for {amount} {unit} on {_called(kernel, semaphore, use)}, when only {there} have "
+        f"At {kernel.step(row)} this waits for {amount} {unit} on {_called(kernel, semaphore, use)}, when only "
+        f"{there} have "
         "been started and not yet waited for. The rest never comes: the kernel hangs.",
         event=use.event,
         ref=semaphore.ref,
