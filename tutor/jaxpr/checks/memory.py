@@ -128,7 +128,7 @@ def read_before_write(kernel: KernelView) -> Iterator[Finding]:
         kind = "output window" if ref in kernel.parts.outputs else "scratch"
         yield kernel.say(
             "KT332",
-            f"{name} is read here and nothing ever writes to it"
+            f"{name} is read here and nothing ever writes to it."
             if never
             else f"At {kernel.step(0)} {name} is read here before anything was written to it. A fresh {kind} is "
             f"not zero: it "
@@ -136,7 +136,7 @@ def read_before_write(kernel: KernelView) -> Iterator[Finding]:
             + (", also when the output aliases an input." if ref in kernel.parts.aliased.values() else "."),
             event=event,
             ref=ref,
-            hint=None
+            hint="If a copy should fill it: pltpu.make_async_copy only describes one; call .start() and .wait() on it."
             if never
             else f"Give {name} its first value before the first read, for example under "
             f"pl.when(pl.program_id(axis) == 0) "
@@ -205,21 +205,17 @@ def _touched(event: Event) -> Iterator[tuple[Var, View, tuple[Value, ...]]]:
 
 def _past_the_end(kernel: KernelView, event: Event, ref: Var, axis: int, dim: Dim, row: int, first: int) -> Finding:
     last = first + ((dim.size or 1) - 1) * dim.stride
-    span = (
-        f"Index {first} of dimension {axis} is"
-        if dim.squeezed
-        else f"Elements {first} to {last} of dimension {axis} are"
-    )
+    span = f"Index {first} is" if dim.squeezed else f"Elements {first} to {last} are"
     when = "" if isinstance(dim.start, int) or len(kernel.walk.steps) == 1 else f" at {kernel.step(row)}"
     touched = {"get": "read", "masked_load": "read", "dma_start": "copied"}.get(event.name, "written")
     return kernel.say(
         "KT329",
-        f"{span} {touched} here{when}, but dimension {axis} of {kernel.walk.name(ref)} has {dim.extent} elements "
-        f"(0 to {dim.extent - 1}).",
+        f"{span} {touched} here{when}, but dimension {axis} of {kernel.walk.name(ref)} has "
+        f"{dim.extent} elements (0 to {dim.extent - 1}).",
         event=event,
         ref=ref,
-        hint=f"Write {dim.extent + first}. Interpret mode counts a negative index from the end; a TPU goes to the memory "
-        "before the Ref."
+        hint=f"Write {dim.extent + first}. Interpret mode counts a negative index from the end; a TPU goes to the "
+        "memory before the Ref."
         if -dim.extent <= first < 0
         else "Interpret mode clamps the index and carries on; a TPU does not.",
     )

@@ -18,8 +18,8 @@ from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.kernels import KernelParts
 from tutor.jaxpr.scalars import Array, Scope, Value
 
-MAX_TURNS = 64
-MAX_VISITS = 6000
+MAX_TURNS = 32
+MAX_VISITS = 3000
 
 
 @dataclass(frozen=True, eq=False)
