@@ -30,11 +30,14 @@ CALLBACKS = frozenset({"pure_callback", "io_callback"})
 
 
 def kernel_views(jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: str) -> Iterator[KernelView]:
-    """Every kernel of a traced attempt, walked. Arguments as for `suspects`."""
+    """Every kernel of a traced attempt, walked. Arguments as for `suspects`.
+
+    Left out are kernels of several bodies that run side by side: what one of them misses, another may do."""
     jaxpr = closed(jaxpr)
     flow = Flow.of(jaxpr)
     for eqn, operands in known_operands(jaxpr, values or {}):
-        for parts in kernel_parts(eqn):
+        side_by_side = kernel_parts(eqn)
+        for parts in side_by_side if len(side_by_side) == 1 else ():
             dynamic = len(eqn.invars) - len(parts.operands)
             tables = operands[dynamic : dynamic + len(parts.prefetch)]
             known = {v: t for v, t in zip(parts.prefetch, tables, strict=True) if t is not None}
