@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -98,13 +98,21 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a narrow terminal encoding must not end the program
+    output = sys.stdout
     try:
         code = program.main(asked, prog_name="kerneltutor", standalone_mode=False)
-        sys.stdout.flush()
+        output.flush()
         return int(code) if isinstance(code, int) else ExitCode.DONE
     except BrokenPipeError:
-        # The reader went away, as `head` does: nothing is wrong, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.DONE
+        return _reader_gone(output)
+    except SystemExit as stop:
+        # Click ends so after shell completion, and, having wrapped the streams, when the reader has gone.
+        return int(stop.code or 0) if sys.stdout is output else _reader_gone(output)
     except (Exception, KeyboardInterrupt) as error:
         return report(error, as_json=as_json)
+
+
+def _reader_gone(output: TextIO) -> int:
+    """The reader went away, as `head` does: nothing is wrong, and nothing more can be said."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+    return ExitCode.DONE

@@ -14,19 +14,14 @@ from tutor.findings import UnknownCode, codes, page
 from tutor.sets import nearest
 
 
-class Code(click.ParamType[str]):
-    """A finding's code; the shell completes it."""
+def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
+    from click.shell_completion import CompletionItem
 
-    name = "code"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(code, help=page(code).title) for code in codes() if code.startswith(incomplete.upper())]
+    return [CompletionItem(code, help=page(code).title) for code in codes() if code.startswith(incomplete.upper())]
 
 
 @click.command("explain", cls=Verb)
-@click.argument("code", type=Code())
+@click.argument("code", shell_complete=_complete)
 @json_option
 @pass_session
 def explain(session: Session, code: str, as_json: bool) -> int:

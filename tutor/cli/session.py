@@ -124,7 +124,7 @@ class Verb(click.Command):
         self.params += shared_options()
 
 
-class Slug(click.ParamType[str]):
+class Slug(click.types.StringParamType):
     """The slug of an exercise; the shell completes it."""
 
     name = "slug"
