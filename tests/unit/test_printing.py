@@ -230,3 +230,8 @@ def test_primitives_of_the_samples_are_explained():
     unknown = {name for name in seen if name and explain(name) is None}
     assert unknown == set()
     assert explain("no_such_primitive") is None
+
+
+def test_the_page_carries_the_explanations_of_its_primitives():
+    page = marked(traced(lambda x: jnp.exp(x) + 1.0, f32(4)), HERE)
+    assert page.explanations == {"exp": explain("exp"), "add": explain("add")}

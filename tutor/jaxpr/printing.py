@@ -15,6 +15,7 @@ from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, KernelParts, kernel_parts
 from tutor.jaxpr.names import NameBook, clean
 from tutor.jaxpr.nest import Level, Node, Touch, read_kernel
 from tutor.jaxpr.notation import Piece, binder, index_pieces, is_constant, literal, parameters
+from tutor.jaxpr.primitives import explain
 from tutor.protocol import AccessKind, JaxprLine, MarkedJaxpr, Space, Span
 
 INDENT = 2
@@ -97,7 +98,9 @@ class _Page:
                 old.kind, old.ref, old.space, old.source_line, old.source_column, old.depth, old.kernel,
                 old.primitive, last,
             )  # fmt: skip
-        return MarkedJaxpr("\n".join(self.text), self.lines, self.spans)
+        seen = sorted({line.primitive for line in self.lines if line.primitive})
+        explained = {name: words for name in seen if (words := explain(name))}
+        return MarkedJaxpr("\n".join(self.text), self.lines, self.spans, explained)
 
 
 def _kernel(page: _Page, parts: KernelParts, number: int, node: Node, file_name: str, whole: bool) -> None:
