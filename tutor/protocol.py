@@ -375,10 +375,15 @@ class CaseSpec(Record, frozen=True):
 
 
 class ToleranceSpec(Record, frozen=True):
-    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact."""
+    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact.
+
+    `rtol` and `atol` (both or neither, only from `TOL` of an inspected file) have NumPy's meaning, stand in place of
+    the others, and hold for integers too."""
 
     rel_l2: float | None = None
     elementwise: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
 
 
 class Limits(Record, frozen=True):

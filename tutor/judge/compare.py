@@ -51,7 +51,8 @@ def compare(
     for position, (g, w) in enumerate(zip(got, want, strict=True)):
         measured = measure(g, w, bounds_for(g.dtype, tolerance))
         if not measured.ok:
-            return _wrong(position, measured, case, step_of, simulated, (blocks or {}).get(position))
+            block = (blocks or {}).get(position)
+            return _wrong(position, measured, case, step_of, simulated, block, several=len(want) > 1)
         if worst is None or measured.share > worst[1].share:
             worst = position, measured
     if worst is None:
@@ -66,6 +67,8 @@ def _wrong(
     step_of: StepOf | None,
     simulated: bool,
     block: Sequence[int] | None,
+    *,
+    several: bool,
 ) -> Comparison:
     first = first_bad(measured)
     step = step_of(position, first) if step_of is not None else None
@@ -78,7 +81,7 @@ def _wrong(
     )
     name = case.outputs[position].name if position < len(case.outputs) else f"output {position}"
     shape = tuple(block) if block is not None and len(block) == measured.got.ndim else None
-    sheet = Sheet(measured, name, first, shape, step, several=len(case.outputs) > 1)
+    sheet = Sheet(measured, name, first, shape, step, several=several)
     said = diagnose(sheet, simulated=simulated)
     found = finding(said.code, said.message, hint=said.hint, case=case.name)
     return Comparison(error, [found], measured.share)

@@ -206,7 +206,7 @@ def _figures(sheet: Sheet) -> str:
         return f"{value}."
     if m.bounds is None:
         return f"{value}; the largest error is {m.max_abs:.4g}."
-    allowed = f"the relative L2 error is {m.relative_l2:.2g} (allowed {m.bounds.rel_l2:.2g})"
+    allowed = f"the relative L2 error is {m.relative_l2:.2g} (allowed: {m.bounds})"
     return f"{value}; {allowed}, the largest {m.max_abs:.3g}."
 
 

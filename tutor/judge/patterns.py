@@ -32,7 +32,7 @@ def pattern(m: Measured, block: Sequence[int] | None) -> Pattern | None:
 
 def _close(m: Measured, got: Array, want: Array) -> bool:
     """Whether two arrays agree about as well as the tolerance asks for."""
-    loose = 1e-9 if m.bounds is None else max(2 * m.bounds.rel_l2, 1e-6)
+    loose = 1e-9 if m.bounds is None else max(2 * m.bounds.alike, 1e-6)
     scale = float(np.linalg.norm(want))
     return scale > 0 and float(np.linalg.norm(got - want)) <= loose * scale
 

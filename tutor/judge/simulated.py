@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tutor.findings import finding
 from tutor.judge.compare import compare
-from tutor.judge.oracle import Oracle
+from tutor.judge.given import truth
 from tutor.judge.steps import block_shapes, step_finder
 from tutor.protocol import CaseResult
 from tutor.wire import CompareJob, Judged
@@ -13,7 +13,7 @@ from tutor.workers.arrays import unpack
 
 def compare_simulated(job: CompareJob) -> Judged:
     """Judge what the simulator returned. The arrays come from the learner's process, so nothing of them is trusted."""
-    oracle = Oracle(job.oracle)
+    oracle = truth(job.oracle, job.given)
     inputs = oracle.make_inputs(job.case, job.seed)
     want = oracle.expected(inputs, job.case)
     try:

@@ -10,9 +10,11 @@ from tutor.ladder.endings import ending
 from tutor.ladder.runs import RUN_LIMITS, Failed, Runs
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseResult, CaseSpec, Finding, StageResult
+from tutor.protocol import CaseResult, CaseSpec, Finding, Limits, StageResult
 from tutor.wire import Broken, CompareJob, Ended, HazardJob, HazardMode, Judged, Loaded, Simulated
 
+HANG_LIMITS = Limits(wall_seconds=6)
+"""For a kernel that is known to wait for what never comes, and for one that says itself that it may hang."""
 MODES: dict[str, HazardMode] = {"on_wait": "on_wait", "eager": "eager", "two_cores": "two_cores"}
 
 
@@ -64,20 +66,24 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome = Outcome(case.name)
     seed = runs.subject.hazard_seed(case)
     inputs = await runs.inputs(case, seed)
-    job = HazardJob(runs.subject.attempt, case, mode, inputs, RUN_LIMITS)
-    hangs = any(found.code == "KT322" for found in traced.facts[case.name].suspects)
+    hangs = runs.subject.may_hang or any(found.code == "KT322" for found in traced.facts[case.name].suspects)
+    limits = HANG_LIMITS if hangs else RUN_LIMITS
+    job = HazardJob(runs.subject.attempt, case, mode, inputs, limits)
     simulated, ended, refused = await _run(runs, job)
     if ended.how == "wall" and not hangs:  # a starved machine can stall a run once; a real hang does it twice
         simulated, ended, refused = await _run(runs, job)
     outcome.findings += refused
     if simulated is None:
         if not refused:
-            outcome.findings.append(_stopped(ended, case, mode))
+            outcome.findings.append(_stopped(ended, case, mode, limits.wall_seconds, twice=not hangs))
         return outcome
     outcome.printed = simulated.printed
     outcome.unavailable = simulated.unavailable
     outcome.findings += simulated.findings
-    if simulated.outputs is not None:
+    if simulated.outputs is not None and mode == "on_wait":
+        runs.simulated[case.name] = simulated.outputs
+    given = runs.subject.given
+    if simulated.outputs is not None and (given is None or given.expected is not None):
         await _compare(runs, traced, case, seed, mode, simulated.outputs, outcome)
     return outcome
 
@@ -98,15 +104,15 @@ async def _run(runs: Runs, job: HazardJob) -> tuple[Simulated | None, Ended, lis
     return simulated, ended, refused
 
 
-def _stopped(ended: Ended, case: CaseSpec, mode: HazardMode) -> Finding:
+def _stopped(ended: Ended, case: CaseSpec, mode: HazardMode, seconds: float, *, twice: bool) -> Finding:
     if ended.how in ("wall", "cpu"):
         message = (
-            f"In the simulator ({mode.replace('_', ' ')}) the kernel did not finish in {RUN_LIMITS.wall_seconds:.0f} "
-            "seconds, twice. On a TPU it would most likely hang."
+            f"In the simulator ({mode.replace('_', ' ')}) the kernel did not finish in {seconds:.0f} "
+            f"seconds{', twice' if twice else ''}. On a TPU it would most likely hang."
         )
         hint = "Look for a wait whose copy is never started, and for a loop that never ends."
         return finding("KT406", message, case=case.name, hint=hint)
-    return ending(ended, "hazards", wall_seconds=RUN_LIMITS.wall_seconds, case=case.name)
+    return ending(ended, "hazards", wall_seconds=seconds, case=case.name)
 
 
 async def _compare(
@@ -121,6 +127,7 @@ async def _compare(
         tolerance=runs.subject.tolerance,
         facts=traced.facts.get(case.name),
         limits=RUN_LIMITS,
+        given=runs.subject.given,
     )
     async for answer in runs.ask(runs.judge, job):
         if isinstance(answer, Judged):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
 
 from tutor.ladder.across import across_cases
 from tutor.ladder.endings import ending
@@ -11,11 +14,17 @@ from tutor.ladder.runs import RUN_LIMITS, Failed, Runs, Stream
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseResult, Finding, StageResult
-from tutor.wire import Artifact, Broken, Ended, InterpretJob, Judged, Loaded
+from tutor.wire import Artifact, Broken, Ended, Given, InterpretJob, Judged, Loaded
 
 
-async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageResult:
-    """Judge every case as soon as its program is there."""
+NOTHING_TO_COMPARE = "there is no reference, and no simulated result to compare with"
+
+
+async def interpret_stage(
+    runs: Runs, traced: Tracing, ahead: Stream, simulated: Callable[[], Awaitable[None]]
+) -> StageResult:
+    """Judge every case as soon as its program is there. Without anything else to compare with, what the simulator
+    gave is awaited, with `simulated`."""
     began = time.monotonic()
     judging: dict[str, asyncio.Task[tuple[CaseResult, list[Finding]]]] = {}
     refused: list[Finding] = []
@@ -24,7 +33,7 @@ async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageRe
     try:
         async for answer in ahead:
             if isinstance(answer, Artifact) and answer.data is not None:
-                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data))
+                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data, simulated))
             elif isinstance(answer, Artifact):
                 unavailable = unavailable or answer.unavailable
                 refused += answer.findings
@@ -35,6 +44,9 @@ async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageRe
             elif isinstance(answer, Ended) and len(judging) < len(runs.subject.cases) and not refused:
                 missing = ending(answer, "interpret", wall_seconds=RUN_LIMITS.wall_seconds)
         judged = await asyncio.gather(*judging.values())
+    except Incomparable:
+        seconds = time.monotonic() - began
+        return stage_result("interpret", status="unavailable", reason=NOTHING_TO_COMPARE, seconds=seconds)
     finally:
         for task in judging.values():
             task.cancel()
@@ -48,7 +60,23 @@ async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageRe
     return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
 
 
-async def _judge(runs: Runs, traced: Tracing, name: str, data: bytes) -> tuple[CaseResult, list[Finding]]:
+class Incomparable(Exception):
+    """There is nothing that a result can be compared with."""
+
+
+async def _given(runs: Runs, case: str, simulated: Callable[[], Awaitable[None]]) -> Given | None:
+    given = runs.subject.given
+    if given is None or given.expected is not None:
+        return given
+    await simulated()
+    if case not in runs.simulated:
+        raise Incomparable
+    return msgspec.structs.replace(given, expected=runs.simulated[case], simulated=True)
+
+
+async def _judge(
+    runs: Runs, traced: Tracing, name: str, data: bytes, simulated: Callable[[], Awaitable[None]]
+) -> tuple[CaseResult, list[Finding]]:
     subject = runs.subject
     case = subject.case(name)
     job = InterpretJob(
@@ -59,6 +87,7 @@ async def _judge(runs: Runs, traced: Tracing, name: str, data: bytes) -> tuple[C
         tolerance=subject.tolerance,
         facts=traced.facts.get(name),
         limits=RUN_LIMITS,
+        given=await _given(runs, name, simulated),
     )
     answered: tuple[CaseResult, list[Finding]] | None = None
     async for answer in runs.ask(runs.judge, job):

@@ -17,7 +17,7 @@ async def structure_stage(runs: Runs, traced: Tracing) -> StageResult:
     began = time.monotonic()
     subject = runs.subject
     job = StructureJob(
-        oracle=subject.oracle,
+        oracle=subject.oracle or None,
         rules=subject.rules,
         cases=subject.cases,
         facts=list(traced.facts.values()),
@@ -40,7 +40,8 @@ async def structure_stage(runs: Runs, traced: Tracing) -> StageResult:
 async def _reference(runs: Runs) -> list[CaseFacts]:
     """The facts of the reference solution, where a rule is a ratio to it."""
     subject = runs.subject
-    if subject.reference is None or (subject.rules.max_steps_ratio or subject.rules.max_bytes_ratio) is None:
+    rules = subject.rules
+    if subject.reference is None or rules is None or (rules.max_steps_ratio or rules.max_bytes_ratio) is None:
         return []
     facts: list[CaseFacts] = []
     values = await runs.index_values()

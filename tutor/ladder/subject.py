@@ -6,24 +6,29 @@ import hashlib
 
 from tutor.protocol import PARENTS, AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
-from tutor.wire import Attempt
+from tutor.wire import Attempt, Given
 
 
 class Subject(Record, frozen=True):
-    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones.
+
+    An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
 
     set_id: str | None
     slug: str | None
     attempt: Attempt
     cases: list[CaseSpec]
     oracle: str
-    rules: Rules
+    rules: Rules | None
     tolerance: ToleranceSpec
     points: dict[StageName, float]
     diagnosis: dict[str, str]
     reference: Attempt | None
     time_case: CaseSpec
     seed: int | None = None
+    given: Given | None = None
+    integers: bytes = b""
+    may_hang: bool = False
 
     @property
     def id(self) -> AttemptId:

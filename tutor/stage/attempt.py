@@ -27,6 +27,12 @@ class CannotLoad(Exception):
 
 def load(attempt: Attempt) -> Callable[..., Any]:
     """Run the attempt's file as a fresh module and return its entry. `CannotLoad` if that does not work."""
+    module, _ = run_module(attempt)
+    return entry_in(module, attempt)
+
+
+def run_module(attempt: Attempt) -> tuple[ModuleType, str]:
+    """Run the attempt's file as a fresh module; the answer is that and its text. `CannotLoad` if that does not work."""
     text = decode(attempt.source)
     try:
         code = compile(text, attempt.path, "exec", dont_inherit=True)
@@ -43,6 +49,11 @@ def load(attempt: Attempt) -> Callable[..., Any]:
         raise
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the attempt's too
         raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
+    return module, text
+
+
+def entry_in(module: ModuleType, attempt: Attempt) -> Callable[..., Any]:
+    """The function that the attempt is judged by. `CannotLoad` if the module has none of that name."""
     entry = module.__dict__.get(attempt.entry)
     if not callable(entry):
         raise CannotLoad(_no_entry(module, attempt, entry))
@@ -97,6 +108,7 @@ def _no_entry(module: ModuleType, attempt: Attempt, value: object) -> Finding:
     if value is not None:
         message = f"{attempt.entry} is a {type(value).__name__}, not a function."
     else:
-        message = f"The file defines no function {attempt.entry}. The exercise calls it by that name."
+        whose = "`inspect` calls it by that name" if attempt.own else "The exercise calls it by that name"
+        message = f"The file defines no function {attempt.entry}. {whose}."
     hint = f"It does define: {', '.join(functions[:8])}." if functions else None
     return finding("KT104", message, hint=hint)

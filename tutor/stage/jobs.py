@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,10 +18,11 @@ from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
-from tutor.stage.hazards import simulate
+from tutor.stage.hazards import simulate, too_big
+from tutor.stage.inspection import own_call, prepare
 from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
-from tutor.wire import ArtifactJob, HazardJob, Job, Loaded, Simulated, Traced, TraceJob
+from tutor.wire import ArtifactJob, Attempt, HazardJob, Job, Loaded, PrepareJob, Simulated, Traced, TraceJob
 from tutor.workers.arrays import pack, unpack
 from tutor.workers.forkserver import Send
 
@@ -34,17 +36,24 @@ def run(job: Job, send: Send) -> None:
             _artifacts(job, send)
         elif isinstance(job, HazardJob):
             _hazards(job, send)
+        elif isinstance(job, PrepareJob):
+            send(prepare(job.attempt))
         else:
             raise TypeError(f"the stage server has no {type(job).__name__}")
     except (CannotLoad, CannotTrace) as refused:
         send(Loaded([refused.finding], 0.0))
 
 
+def _entry(attempt: Attempt) -> Callable[..., Any]:
+    """What is called with a case's arrays."""
+    return own_call(attempt) if attempt.own else load(attempt)
+
+
 def _trace(job: TraceJob, send: Send) -> None:
     began = time.monotonic()
-    entry = load(job.attempt)
+    entry = _entry(job.attempt)
     text = decode(job.attempt.source)
-    problem = check_signature(entry, job.attempt.entry, job.cases[0])
+    problem = None if job.attempt.own else check_signature(entry, job.attempt.entry, job.cases[0])
     if problem:
         raise CannotLoad(problem)
     send(Loaded([], time.monotonic() - began))
@@ -73,7 +82,7 @@ def _in_case(problem: Finding, case: CaseSpec) -> Finding:
 
 
 def _artifacts(job: ArtifactJob, send: Send) -> None:
-    entry = load(job.attempt)
+    entry = _entry(job.attempt)
     text = decode(job.attempt.source)
     for platform in job.platforms:
         for case in job.cases:
@@ -83,12 +92,15 @@ def _artifacts(job: ArtifactJob, send: Send) -> None:
 
 def _hazards(job: HazardJob, send: Send) -> None:
     began = time.monotonic()
-    entry = load(job.attempt)
+    entry = _entry(job.attempt)
     text = decode(job.attempt.source)
     arrays = unpack(job.inputs)
     inputs = [arrays[spec.name] for spec in job.case.inputs]
     with listening() as heard:
         traced = trace(entry, job.case, text, job.attempt.path)
+        if cannot := _too_big(job, traced):
+            send(Simulated(job.case.name, job.mode, None, [], "", time.monotonic() - began, unavailable=cannot))
+            return
         outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
     outputs = None
     if outcome.outputs is not None:
@@ -104,6 +116,14 @@ def _hazards(job: HazardJob, send: Send) -> None:
             unavailable=outcome.unavailable,
         )
     )
+
+
+def _too_big(job: HazardJob, traced: Trace) -> str | None:
+    """Why an inspected kernel is not simulated. An exercise's hazard case is small by its own proof."""
+    if job.attempt.own is None:
+        return None
+    facts = case_facts(traced.jaxpr, traced.case, None, job.attempt.path)
+    return too_big([kernel.kernel for kernel in facts.kernels])
 
 
 def warm() -> None:
