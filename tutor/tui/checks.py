@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,11 @@ from tutor.tui.ports import Checker, Exercise
 
 # How long a newer check waits for the older one to clean up before it starts anyway.
 _PATIENCE = 2.0
+
+
+def source_lines(source: bytes) -> list[str]:
+    """The lines as Python counts them, with the empty one after a last line break, as an editor shows them."""
+    return re.split(r"\r\n|\r|\n", source.decode("utf-8", errors="replace"))
 
 
 class Checks[E: Exercise]:
@@ -29,7 +35,7 @@ class Checks[E: Exercise]:
         older = self._task
         if older is not None:
             older.cancel()
-        lines = tuple(source.decode("utf-8", errors="replace").splitlines())
+        lines = tuple(source_lines(source))
         fresh = Run(stages=tuple(self._checker.stages), lines=lines, running=True)
         self._task = asyncio.create_task(self._follow(fresh, older, exercise, source, path))
 
