@@ -47,7 +47,7 @@ class Record(msgspec.Struct, frozen=True):
 # ---------------------------------------------------------------- the verdict (FORMATS 3)
 
 
-class Finding(Record):
+class Finding(Record, frozen=True):
     """One thing to say to the learner: a catalogue code, plain words, and the line to look at."""
 
     code: str
@@ -62,7 +62,7 @@ class Finding(Record):
     hint: str | None = None
 
 
-class CaseError(Record):
+class CaseError(Record, frozen=True):
     """How far a result is from what was expected. `block` and `grid_step` name the step that wrote `first_bad`."""
 
     relative_l2: float | None
@@ -72,7 +72,7 @@ class CaseError(Record):
     grid_step: list[int] | None = None
 
 
-class CaseResult(Record):
+class CaseResult(Record, frozen=True):
     """The outcome of one case in one stage."""
 
     name: str
@@ -80,7 +80,7 @@ class CaseResult(Record):
     error: CaseError | None = None
 
 
-class StageResult(Record):
+class StageResult(Record, frozen=True):
     """The outcome of one stage. `reason` says why it was skipped, is unavailable, or had an error."""
 
     name: StageName
@@ -91,7 +91,7 @@ class StageResult(Record):
     cases: list[CaseResult] = []
 
 
-class Operand(Record):
+class Operand(Record, frozen=True):
     """One Ref of a kernel. `argument` is the exercise input that flows into it (or `fresh`); `alias` is, on an
     input, the position among the kernel's outputs that it shares its buffer with."""
 
@@ -105,11 +105,12 @@ class Operand(Record):
     alias: int | None = None
 
 
-class Access(Record):
+class Access(Record, frozen=True):
     """One load, store, accumulate, copy or semaphore operation in a kernel body.
 
     `per_step` counts executions in one grid step if every enclosing branch is taken (`None`: a loop whose trip count
-    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`."""
+    depends on data). `bytes_per_step` is the size of what is touched, times `per_step`. A copy is an access of its
+    source `ref`; `to` is its destination."""
 
     ref: str
     space: Space
@@ -121,9 +122,10 @@ class Access(Record):
     per_step: int | None
     branch: bool
     bytes_per_step: int | None
+    to: str | None = None
 
 
-class Kernel(Record):
+class Kernel(Record, frozen=True):
     """What one kernel does, read from its jaxpr (FORMATS 3). Sums take the largest branch of each `cond`."""
 
     name: str
@@ -140,7 +142,7 @@ class Kernel(Record):
     bytes_out: int | None
 
 
-class Allocation(Record):
+class Allocation(Record, frozen=True):
     """One piece of on-chip memory that the compiler gave to the kernel."""
 
     operand: str | None
@@ -149,7 +151,7 @@ class Allocation(Record):
     bytes: int
 
 
-class Schedule(Record):
+class Schedule(Record, frozen=True):
     """The speed estimate read from the compiler's own schedule."""
 
     total_us: float
@@ -162,7 +164,7 @@ class Schedule(Record):
     notes: list[str]
 
 
-class Compilation(Record):
+class Compilation(Record, frozen=True):
     """One ahead-of-time compile of one case for one chip."""
 
     chip: str
@@ -175,7 +177,7 @@ class Compilation(Record):
     schedule: Schedule | None = None
 
 
-class Timing(Record):
+class Timing(Record, frozen=True):
     """Attempt beside reference on a device. Times are medians in microseconds; the ratio is attempt / reference."""
 
     device_kind: str
@@ -188,7 +190,7 @@ class Timing(Record):
     samples: list[tuple[float, float]]
 
 
-class Environment(Record):
+class Environment(Record, frozen=True):
     """Versions and isolation that a verdict was made with."""
 
     python: str
@@ -199,14 +201,14 @@ class Environment(Record):
     isolation: Literal["A", "B", "C"]
 
 
-class AttemptId(Record):
+class AttemptId(Record, frozen=True):
     """Which file was judged."""
 
     path: str
     sha256: str
 
 
-class Verdict(Record, kw_only=True):
+class Verdict(Record, frozen=True, kw_only=True):
     """Everything that is known about one attempt: the screen, `--json`, reports and history all read this."""
 
     schema: str = VERDICT_SCHEMA
@@ -224,7 +226,7 @@ class Verdict(Record, kw_only=True):
     seconds: float
 
 
-class CommandError(Record, kw_only=True):
+class CommandError(Record, frozen=True, kw_only=True):
     """What `--json` prints for an error of the command line."""
 
     schema: str = ERROR_SCHEMA
@@ -236,7 +238,7 @@ class CommandError(Record, kw_only=True):
 # ---------------------------------------------------------------- the marked jaxpr
 
 
-class Span(Record):
+class Span(Record, frozen=True):
     """A coloured piece of one line of jaxpr text: columns `start` to `end` of text line `line` (0-based).
 
     `role` says what it is: an access kind, or `primitive | variable | type | literal | param | comment`, or
@@ -248,7 +250,7 @@ class Span(Record):
     role: str
 
 
-class JaxprLine(Record):
+class JaxprLine(Record, frozen=True):
     """What one line of jaxpr text stands for. `fold_end` is the last line of the region that folds under this one."""
 
     kind: AccessKind | None = None
@@ -262,7 +264,7 @@ class JaxprLine(Record):
     fold_end: int | None = None
 
 
-class MarkedJaxpr(Record):
+class MarkedJaxpr(Record, frozen=True):
     """A jaxpr as text, with one `JaxprLine` for each line of `text` and the spans to colour."""
 
     text: str
@@ -273,7 +275,7 @@ class MarkedJaxpr(Record):
 # ---------------------------------------------------------------- facts that the structure rules read
 
 
-class Primitive(Record):
+class Primitive(Record, frozen=True):
     """One equation, for rules about what may stand where. `count` is how often it stands on that line."""
 
     name: str
@@ -281,7 +283,7 @@ class Primitive(Record):
     count: int = 1
 
 
-class Dot(Record):
+class Dot(Record, frozen=True):
     """One matrix product inside a kernel."""
 
     lhs_dtype: str
@@ -291,7 +293,7 @@ class Dot(Record):
     line: int | None
 
 
-class Alias(Record):
+class Alias(Record, frozen=True):
     """One aliased pair of a kernel: `source` is an exercise input, `fresh` or None; `output` counts outputs from 0."""
 
     source: str | None
@@ -299,10 +301,26 @@ class Alias(Record):
     output: int
 
 
-class KernelFacts(Record):
+class BlockWalk(Record, frozen=True):
+    """Which block one operand has at every grid step, in program order; `blocks[step]` is what the index map gives.
+
+    `block_shape` has 1 where a dimension is squeezed. `element[d]`: the index map counts elements there. `moved`: the
+    entry's output has this output's elements at other indices (a transpose or reshape stands between)."""
+
+    operand: str
+    array_shape: list[int]
+    block_shape: list[int]
+    blocks: list[list[int]]
+    output: int | None = None
+    element: list[bool] = []
+    moved: bool = False
+
+
+class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
-    `suspects` are the general rules' findings (FORMATS 1, `KT32x` to `KT34x`), made next to the equations."""
+    `output_arguments[i]` is the entry's output that output i flows to. `walks` are there for grids of at most 4,096
+    steps whose index maps can be worked out."""
 
     kernel: Kernel
     inside: list[Primitive]
@@ -312,9 +330,10 @@ class KernelFacts(Record):
     interpret: bool
     line: int | None
     output_arguments: list[int | None] = []
+    walks: list[BlockWalk] = []
 
 
-class CaseFacts(Record):
+class CaseFacts(Record, frozen=True):
     """What tracing one case found. `outside` are the primitives outside every kernel that are neither layout nor
     dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs."""
 
@@ -330,7 +349,7 @@ class CaseFacts(Record):
 # ---------------------------------------------------------------- what is asked of the workers
 
 
-class ArraySpec(Record):
+class ArraySpec(Record, frozen=True):
     """A named abstract array."""
 
     name: str
@@ -338,7 +357,7 @@ class ArraySpec(Record):
     dtype: str
 
 
-class CaseSpec(Record):
+class CaseSpec(Record, frozen=True):
     """One case with every size filled in. This is also the `case` that an oracle's functions are given."""
 
     name: str
@@ -352,14 +371,14 @@ class CaseSpec(Record):
     hidden: bool = False
 
 
-class ToleranceSpec(Record):
+class ToleranceSpec(Record, frozen=True):
     """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact."""
 
     rel_l2: float | None = None
     elementwise: float | None = None
 
 
-class Limits(Record):
+class Limits(Record, frozen=True):
     """What one child of a worker may use."""
 
     wall_seconds: float = 20.0
@@ -369,3 +388,39 @@ class Limits(Record):
     output_bytes: int = 1 << 20
     reply_bytes: int = 256 << 20
     processes: bool = False
+
+
+# ---------------------------------------------------------------- the rules of an exercise (FORMATS 1)
+
+
+class ScratchRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scratch that some kernel must have."""
+
+    space: Space
+    dtype: str
+    shape: tuple[int | str, ...] | None = None
+
+
+class AliasRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An alias that must be there: `source` (written `from`) is an input or `fresh`, `to` an output."""
+
+    source: str = msgspec.field(name="from")
+    to: str
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs."""
+
+    kernels: int | None = None
+    outside: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    space: dict[str, Space] = {}
+    scratch: tuple[ScratchRule, ...] = ()
+    alias: tuple[AliasRule, ...] = ()
+    max_loads: dict[str, int] = {}
+    max_stores: dict[str, int] = {}
+    min_copies: int | None = None
+    dot_dtype: str | None = None
+    max_steps_ratio: float | None = None
+    max_bytes_ratio: float | None = None

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, Limits, MarkedJaxpr, Record, Timing, ToleranceSpec
+from tutor.protocol import (
+    CaseFacts,
+    CaseResult,
+    CaseSpec,
+    Finding,
+    Limits,
+    MarkedJaxpr,
+    Record,
+    Rules,
+    Timing,
+    ToleranceSpec,
+)
 
 HazardMode = Literal["on_wait", "eager", "two_cores"]
 
@@ -17,7 +28,7 @@ HazardMode = Literal["on_wait", "eager", "two_cores"]
 # ---------------------------------------------------------------- front -> stage server
 
 
-class Attempt(Record):
+class Attempt(Record, frozen=True):
     """The learner's file as it was when the run began. `path` is only a name for messages and tracebacks."""
 
     source: bytes
@@ -25,16 +36,19 @@ class Attempt(Record):
     entry: str
 
 
-class TraceJob(Record, tag="trace"):
-    """Load the attempt and trace every case. `values` are `.npz` bytes of a case's integer inputs, for index maps."""
+class TraceJob(Record, frozen=True, tag="trace"):
+    """Load the attempt and trace every case. `values` are `.npz` bytes of a case's integer inputs, for index maps.
+
+    `whole`: the marked jaxpr is of the whole program with its index maps, not of the kernels alone."""
 
     attempt: Attempt
     cases: list[CaseSpec]
     values: dict[str, bytes] = {}
     limits: Limits = Limits()
+    whole: bool = False
 
 
-class ArtifactJob(Record, tag="artifacts"):
+class ArtifactJob(Record, frozen=True, tag="artifacts"):
     """Export `platforms` artifacts of every case; each is sent as soon as it is made."""
 
     attempt: Attempt
@@ -43,7 +57,7 @@ class ArtifactJob(Record, tag="artifacts"):
     limits: Limits = Limits()
 
 
-class HazardJob(Record, tag="hazards"):
+class HazardJob(Record, frozen=True, tag="hazards"):
     """Run one case in the TPU simulator in one mode, on these inputs."""
 
     attempt: Attempt
@@ -56,16 +70,17 @@ class HazardJob(Record, tag="hazards"):
 # ---------------------------------------------------------------- front -> judge server
 
 
-class InputsJob(Record, tag="inputs"):
+class InputsJob(Record, frozen=True, tag="inputs"):
     """Make the inputs of a case with `oracle.make_inputs`, from this seed."""
 
     oracle: str
     case: CaseSpec
     seed: int
+    integers_only: bool = False
     limits: Limits = Limits()
 
 
-class InterpretJob(Record, tag="interpret"):
+class InterpretJob(Record, frozen=True, tag="interpret"):
     """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`."""
 
     oracle: str
@@ -77,7 +92,7 @@ class InterpretJob(Record, tag="interpret"):
     limits: Limits = Limits()
 
 
-class CompareJob(Record, tag="compare"):
+class CompareJob(Record, frozen=True, tag="compare"):
     """Compare what the simulator returned for this seed with `oracle.expected`."""
 
     oracle: str
@@ -90,28 +105,41 @@ class CompareJob(Record, tag="compare"):
     limits: Limits = Limits()
 
 
-class StructureJob(Record, tag="structure"):
-    """Judge the exercise's rules on the facts of every case. `rules` is the `[rules]` table as JSON."""
+class StructureJob(Record, frozen=True, tag="structure"):
+    """Judge the exercise's rules on the facts of every case."""
 
     oracle: str | None
-    rules: bytes
+    rules: Rules
     cases: list[CaseSpec]
     facts: list[CaseFacts]
     reference: list[CaseFacts] = []
     limits: Limits = Limits()
 
 
+class DeviceJob(Record, frozen=True, tag="device"):
+    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
+
+    oracle: str
+    case: CaseSpec
+    attempt: bytes
+    reference: bytes
+    seed: int
+    tolerance: ToleranceSpec
+    platform: Literal["cpu", "tpu"] = "tpu"
+    budget_seconds: float = 5.0
+
+
 Job = TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob
 
 
-class Start(Record, tag="start"):
+class Start(Record, frozen=True, tag="start"):
     """Run a job in a fork of its own; every answer carries `id`."""
 
     id: int
     job: Job
 
 
-class Cancel(Record, tag="cancel"):
+class Cancel(Record, frozen=True, tag="cancel"):
     """Kill the run `id` with all it started."""
 
     id: int
@@ -123,14 +151,14 @@ Request = Start | Cancel
 # ---------------------------------------------------------------- worker child -> front
 
 
-class Loaded(Record, tag="loaded"):
+class Loaded(Record, frozen=True, tag="loaded"):
     """How loading the attempt went."""
 
     findings: list[Finding]
     seconds: float
 
 
-class Traced(Record, tag="traced"):
+class Traced(Record, frozen=True, tag="traced"):
     """How tracing one case went: either `facts` or findings with an error. `marked` only for the first case."""
 
     case: str
@@ -140,7 +168,7 @@ class Traced(Record, tag="traced"):
     marked: MarkedJaxpr | None = None
 
 
-class Artifact(Record, tag="artifact"):
+class Artifact(Record, frozen=True, tag="artifact"):
     """One exported program, or why it could not be made. `unavailable`: nobody's fault, this judge cannot run it."""
 
     case: str
@@ -152,7 +180,7 @@ class Artifact(Record, tag="artifact"):
     unavailable: str | None = None
 
 
-class Simulated(Record, tag="simulated"):
+class Simulated(Record, frozen=True, tag="simulated"):
     """What the simulator returned for one mode: `.npz` bytes (`out0`, `out1`, …) or findings, and what was printed."""
 
     case: str
@@ -164,14 +192,14 @@ class Simulated(Record, tag="simulated"):
     unavailable: str | None = None
 
 
-class Inputs(Record, tag="made"):
+class Inputs(Record, frozen=True, tag="made"):
     """`.npz` bytes of a case's inputs, by name."""
 
     case: str
     data: bytes
 
 
-class Judged(Record, tag="judged"):
+class Judged(Record, frozen=True, tag="judged"):
     """The judge's word on one case of one stage."""
 
     case: str
@@ -180,14 +208,14 @@ class Judged(Record, tag="judged"):
     seconds: float
 
 
-class Ruled(Record, tag="ruled"):
+class Ruled(Record, frozen=True, tag="ruled"):
     """The judge's word on the structure."""
 
     findings: list[Finding]
     seconds: float
 
 
-class Timed(Record, tag="timed"):
+class Timed(Record, frozen=True, tag="timed"):
     """What the device runner measured, or why it did not."""
 
     timing: Timing | None
@@ -195,11 +223,12 @@ class Timed(Record, tag="timed"):
     reason: str | None = None
 
 
-class Broken(Record, tag="broken"):
+class Broken(Record, frozen=True, tag="broken"):
     """A fault of ours inside a worker child."""
 
     message: str
     traceback: str
+    findings: list[Finding] = []
 
 
 Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Timed | Broken
@@ -208,28 +237,28 @@ Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Timed 
 # ---------------------------------------------------------------- server -> front
 
 
-class Hello(Record, tag="hello"):
+class Hello(Record, frozen=True, tag="hello"):
     """The first frame of a server: it is ready, and what it runs on."""
 
     versions: dict[str, str | None]
     isolation: Literal["A", "B", "C"] = "C"
 
 
-class Began(Record, tag="began"):
+class Began(Record, frozen=True, tag="began"):
     """The run `id` has a child, whose process group this is."""
 
     id: int
     group: int
 
 
-class Piece(Record, tag="piece"):
+class Piece(Record, frozen=True, tag="piece"):
     """One answer of the child of run `id`: `body` is the msgpack of a `Body`, not yet decoded (it is untrusted)."""
 
     id: int
     body: bytes
 
 
-class Ended(Record, tag="ended"):
+class Ended(Record, frozen=True, tag="ended"):
     """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
 
     id: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 import msgspec
 
@@ -60,5 +61,5 @@ def finding(
     )  # fmt: skip
 
 
-def _pages():  # type: ignore[no-untyped-def]
+def _pages() -> Traversable:
     return files("tutor.findings") / "pages"

@@ -1,0 +1,1 @@
+"""What the stage server and the judge server share: frames on pipes, and one fork a run with limits."""

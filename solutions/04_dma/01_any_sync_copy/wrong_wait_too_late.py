@@ -1,0 +1,27 @@
+# expect: hazards KT401
+# Waits for the copy at the end of the step, after the scratch was read.
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def kernel(table_ref, pages_ref, o_ref, page_ref, arrived):
+    i = pl.program_id(0)
+    copy = pltpu.make_async_copy(pages_ref.at[table_ref[i]], page_ref, arrived)
+    copy.start()
+    o_ref[...] = page_ref[...] * 2
+    copy.wait()
+
+
+def gather_pages(pages, table):
+    grid_spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(table.shape[0],),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((None, 16, 128), lambda i, table_ref: (i, 0, 0)),
+        scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+    )
+    out_shape = jax.ShapeDtypeStruct((table.shape[0], 16, 128), jnp.float32)
+    return pl.pallas_call(kernel, grid_spec=grid_spec, out_shape=out_shape)(table, pages)

@@ -1,0 +1,30 @@
+# expect: interpret KT202
+# Skips the copy if the page is there already, and takes 0 for 'no page yet': page 0 is never copied if it comes first.
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def kernel(table_ref, pages_ref, o_ref, page_ref):
+    i = pl.program_id(0)
+    before = jnp.where(i == 0, 0, table_ref[jnp.maximum(i - 1, 0)])
+
+    @pl.when(table_ref[i] != before)
+    def _():
+        pltpu.sync_copy(pages_ref.at[table_ref[i]], page_ref)
+
+    o_ref[...] = page_ref[...] * 2
+
+
+def gather_pages(pages, table):
+    grid_spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(table.shape[0],),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((None, 16, 128), lambda i, table_ref: (i, 0, 0)),
+        scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32)],
+    )
+    out_shape = jax.ShapeDtypeStruct((table.shape[0], 16, 128), jnp.float32)
+    return pl.pallas_call(kernel, grid_spec=grid_spec, out_shape=out_shape)(table, pages)

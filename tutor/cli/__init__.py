@@ -1,0 +1,1 @@
+"""The command line: verbs only. Parse, call, print, exit code."""

@@ -1,0 +1,155 @@
+"""`check`: one attempt, or all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.render import render_verdict
+from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
+from tutor.cli.text import one_line, table
+from tutor.ladder.check import AVAILABLE, Ladder
+from tutor.ladder.events import CheckFinished, StageStarted
+from tutor.protocol import STAGES, StageName, Verdict
+from tutor.sets import Exercise, did_you_mean
+
+
+@click.command("check", cls=Verb)
+@click.argument("slug", type=SLUG, required=False)
+@click.argument("file", required=False)
+@click.option("--all", "every", is_flag=True, help="Check every exercise that you have begun.")
+@click.option("--stage", metavar="NAME", help="Run this stage and those that it needs, and no other.")
+@click.option("--seed", type=int, metavar="N", help="Vary the inputs; without it a verdict repeats.")
+@json_option
+@pass_session
+def check(
+    session: Session, slug: str | None, file: str | None, every: bool, stage: str | None, seed: int | None, as_json: bool
+) -> int:
+    """Judge your file of an exercise, or FILE (`-` reads standard input)."""
+    target = stage_named(stage)
+    if every:
+        if slug is not None:
+            raise click.UsageError("--all takes no SLUG.")
+        return asyncio.run(_check_all(session, target, seed, as_json))
+    if slug is None:
+        raise click.UsageError("Which exercise? Give its SLUG, or --all.")
+    exercise = session.exercise(slug)
+    path, source = attempt_of(session, exercise, file)
+    verdict = asyncio.run(_check_once(exercise, source, path, target, seed))
+    if target is None and file is None:
+        keep(session, exercise, source, verdict)
+    if as_json:
+        show_json(verdict)
+    else:
+        show(session, verdict, source)
+    return exit_code(verdict)
+
+
+def stage_named(name: str | None) -> StageName | None:
+    """The stage that `--stage` names; `Refused` with the nearest one if there is none."""
+    if name is None or name in AVAILABLE:
+        return name
+    if name in STAGES:
+        raise Refused("no_stage", f"The stage {name} is not there yet.", f"There are: {', '.join(AVAILABLE)}.")
+    raise Refused("unknown_stage", f'There is no stage "{name}".', did_you_mean(name, AVAILABLE))
+
+
+def attempt_of(session: Session, exercise: Exercise, file: str | None) -> tuple[str, bytes]:
+    """The path to show and the bytes to judge: the workspace copy, FILE, or standard input for `-`."""
+    if file == "-":
+        return f"{exercise.slug}.py", sys.stdin.buffer.read()
+    path = Path(file) if file is not None else session.file(exercise).path
+    try:
+        return str(path.resolve()), path.read_bytes()
+    except IsADirectoryError:
+        raise Refused("not_a_file", f"{path} is a folder.", "Give the Python file to check.") from None
+    except OSError as error:
+        raise Refused("cannot_read", f"{path} cannot be read: {error.strerror}.", "Check the name.") from None
+
+
+def keep(session: Session, exercise: Exercise, source: bytes, verdict: Verdict) -> None:
+    """Put the attempt into the history; a history that cannot be written is only said."""
+    history = session.try_history()
+    if history is not None:
+        history.add(exercise.set_id, exercise.slug, source, verdict)
+
+
+def show(session: Session, verdict: Verdict, source: bytes) -> None:
+    """The verdict as text on standard output."""
+    width = min(shutil.get_terminal_size((88, 24)).columns, 100)
+    text = source.decode("utf-8", "replace")
+    click.echo(render_verdict(verdict, source=text, width=width, color=session.color))
+
+
+def exit_code(verdict: Verdict) -> ExitCode:
+    """0 if it passed; 3 if a stage had an error of ours; else 1."""
+    if any(stage.status == "error" for stage in verdict.stages):
+        return ExitCode.OURS
+    return ExitCode.DONE if verdict.passed else ExitCode.NOT_PASSED
+
+
+async def _check_once(
+    exercise: Exercise, source: bytes, path: str, target: StageName | None, seed: int | None
+) -> Verdict:
+    ladder = Ladder()
+    try:
+        return await judge(ladder, exercise, source, path, target, seed)
+    finally:
+        await ladder.aclose()
+
+
+async def judge(
+    ladder: Ladder, exercise: Exercise, source: bytes, path: str, target: StageName | None = None, seed: int | None = None
+) -> Verdict:
+    """Run the ladder; on a terminal, the stage under way is shown meanwhile."""
+    verdict: Verdict | None = None
+    running: list[str] = []
+    async for event in ladder.check(exercise, source, path, target=target, seed=seed):
+        if isinstance(event, StageStarted):
+            running.append(event.name)
+            _progress(f"{exercise.slug}: {running[-1]} …")
+        elif isinstance(event, CheckFinished):
+            verdict = event.verdict
+    _progress("")
+    assert verdict is not None
+    return verdict
+
+
+def _progress(words: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{words}")
+        sys.stderr.flush()
+
+
+async def _check_all(session: Session, target: StageName | None, seed: int | None, as_json: bool) -> int:
+    begun = [exercise for exercise in session.set.exercises if session.workspace.find(exercise)]
+    if not begun:
+        say("You have begun no exercise yet. `kerneltutor next` names the first.")
+        return ExitCode.DONE
+    verdicts: list[Verdict] = []
+    ladder = Ladder()
+    try:
+        for exercise in begun:
+            path, source = attempt_of(session, exercise, None)
+            verdict = await judge(ladder, exercise, source, path, target, seed)
+            if target is None:
+                keep(session, exercise, source, verdict)
+            verdicts.append(verdict)
+    finally:
+        await ladder.aclose()
+    if as_json:
+        show_json(verdicts)
+    else:
+        click.echo("\n".join(table([_row(verdict) for verdict in verdicts])))
+    return max((exit_code(verdict) for verdict in verdicts), default=ExitCode.DONE)
+
+
+def _row(verdict: Verdict) -> tuple[str, str, str]:
+    errors = [found for stage in verdict.stages for found in stage.findings if found.severity == "error"]
+    said = f"{errors[0].code} {errors[0].title}" if errors else ""
+    return ("passed" if verdict.passed else "failed", verdict.exercise or "", one_line(said))

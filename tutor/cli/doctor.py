@@ -1,0 +1,90 @@
+"""`doctor`: what this machine has, and what is missing."""
+
+from __future__ import annotations
+
+import click
+
+from tutor.cli.errors import ExitCode
+from tutor.cli.machine import Check, Devices, devices, isolation, libtpu_command, platform_check, terminal, version
+from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
+from tutor.cli.text import one_line, paint, wrap
+from tutor.record import HistoryError
+from tutor.sets import SetError
+from tutor.sets.versions import in_range
+
+_MARKS = {"ok": ("ok", "green"), "missing": ("--", "yellow"), "problem": ("!!", "red")}
+
+
+@click.command("doctor", cls=Verb)
+@json_option
+@pass_session
+def doctor(session: Session, as_json: bool) -> int:
+    """Python, JAX, libtpu, the TPU and who holds it, terminal, isolation, workspace."""
+    found = devices()
+    checks = [*_software(session), *_tpu(found), terminal(), *isolation(), *_folders(session)]
+    if as_json:
+        show_json({"checks": checks, "devices": found, "libtpu_command": libtpu_command()})
+        return ExitCode.DONE
+    width = max(len(c.name) for c in checks)
+    for check in checks:
+        mark, colour = _MARKS[check.status]
+        click.echo(f"{paint(mark, colour, session.color)} {check.name.ljust(width)}  {one_line(check.detail)}")
+        if check.fix:
+            click.echo("\n".join(wrap(check.fix, 100, " " * (width + 5))))
+    missing = sum(c.status == "missing" for c in checks)
+    problems = sum(c.status == "problem" for c in checks)
+    say(f"{problems} to put right, {missing} that the tutor can do without.")
+    return ExitCode.DONE
+
+
+def _software(session: Session) -> list[Check]:
+    checks = [platform_check()]
+    jax = version("jax")
+    try:
+        wanted = session.set.manifest.jax
+        checks.append(Check("exercise set", "ok", f"{session.set.id}: {len(session.set.exercises)} exercises"))
+        checks += [Check(f"exercise {b.slug}", "problem", b.error.message) for b in session.set.broken]
+    except SetError as error:
+        wanted = ">=0.12,<0.13"
+        checks.append(Check("exercise set", "problem", error.message, error.hint))
+    if jax is None:
+        checks.append(Check("jax", "problem", "not installed", "Install kerneltutor again with its dependencies."))
+    elif in_range(jax, wanted):
+        checks.append(Check("jax", "ok", jax))
+    else:
+        checks.append(Check("jax", "problem", f"{jax}, but the set wants {wanted}", f"Install jax {wanted}."))
+    jaxlib = version("jaxlib")
+    checks.append(Check("jaxlib", "ok" if jaxlib else "problem", jaxlib or "not installed"))
+    libtpu = version("libtpu")
+    fix = f"Without it nothing is compiled for a TPU. This adds it (the tpu extra): {libtpu_command()}"
+    checks.append(Check("libtpu", "ok", libtpu) if libtpu else Check("libtpu", "missing", "not installed", fix))
+    return checks
+
+
+def _tpu(found: Devices) -> list[Check]:
+    if not found.paths:
+        return [Check("TPU", "missing", "no device file (/dev/accel*, /dev/vfio/*): kernels are not timed")]
+    checks = [Check("TPU", "ok", ", ".join(found.paths))]
+    for holder in found.holders:
+        words = f"process {holder.pid} ({holder.command}) holds {', '.join(holder.paths)}"
+        checks.append(Check("TPU holder", "missing", words, "Kernels are timed once that process has let go."))
+    if not found.holders:
+        partly = "" if found.complete else " (some processes of other users could not be looked at)"
+        checks.append(Check("TPU holder", "ok", f"nobody holds it{partly}"))
+    return checks
+
+
+def _folders(session: Session) -> list[Check]:
+    checks = []
+    try:
+        problem = session.workspace.problem()
+        elsewhere = "Choose another with --workspace DIR or KERNELTUTOR_WORKSPACE."
+        fine = Check("workspace", "ok", str(session.workspace.root))
+        checks.append(Check("workspace", "problem", problem, elsewhere) if problem else fine)
+    except SetError as error:
+        checks.append(Check("workspace", "problem", error.message, error.hint))
+    try:
+        checks.append(Check("history", "ok", str(session.history.path)))
+    except HistoryError as error:
+        checks.append(Check("history", "problem", error.message, error.hint))
+    return checks

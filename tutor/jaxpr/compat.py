@@ -1,0 +1,397 @@
+"""The one file that knows JAX's private names.
+
+Everything else in the house reads kernels through the small records of this file, so that a JAX release that moves
+a name is answered here and nowhere else. Nothing here starts a backend.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import importlib.metadata
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.export
+from jax._src import effects, flattree, source_info_util, xla_bridge
+from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
+from jax._src.core import Literal as Constant
+from jax._src.interpreters import mlir, partial_eval
+from jax._src.lib import tpu as tpu_dialect
+from jax._src.named_sharding import UNSPECIFIED
+from jax._src.pallas import core as pallas_core
+from jax._src.state import indexing
+from jax._src.state import types as state_types
+from jaxlib.mlir import ir
+
+from tutor.protocol import Space
+
+__all__ = [
+    "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
+    "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_steps", "input_effect", "is_ref",
+    "is_remote_copy", "jaxpr_with", "more_scan_constants", "mosaic_modules", "position", "preload", "space", "target",
+    "unspecified_sharding", "versions", "view", "written_at",
+]  # fmt: skip
+
+type Atom = Any
+"""A `Var` or a `Constant` (JAX's Literal)."""
+
+
+# ---------------------------------------------------------------- the target
+
+
+class Chip(NamedTuple):
+    """A TPU generation: what JAX calls it, its TensorCores a device, and the smallest topology that libtpu accepts."""
+
+    kind: str
+    cores: int
+    topology: str
+
+
+CHIPS: dict[str, Chip] = {
+    "v4": Chip("TPU v4", 1, "v4:1x1x1"),
+    "v5e": Chip("TPU v5 lite", 1, "v5e:1x1"),
+    "v5p": Chip("TPU v5", 2, "v5p:1x1x1"),
+    "v6e": Chip("TPU v6 lite", 1, "v6e:1x1"),
+    "tpu7x": Chip("TPU7x", 1, "tpu7x:1x1x1"),
+}
+
+
+def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> AbstractContextManager[Any]:
+    """The context in which a kernel is traced, interpreted, lowered and compiled.
+
+    Without it, whatever asks for the chip (`sync_copy`, `emit_pipeline`, rank-1 blocks) finds a CPU and fails."""
+    device = jax.sharding.AbstractDevice(device_kind=device_kind, num_cores=num_cores, platform="tpu")
+    mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
+    return jax.sharding.use_abstract_mesh(mesh)  # type: ignore[no-any-return]
+
+
+def backends_started() -> bool:
+    """Whether this process has started an XLA backend. Forking after that can hang."""
+    return bool(xla_bridge._backends)
+
+
+# ---------------------------------------------------------------- a warm process
+
+PRELOADED = (
+    "jax.export",
+    "jax._src.pallas.mosaic.pallas_call_registration",
+    "jax._src.pallas.mosaic_gpu.interpret.interpret_pallas_call",
+    "jax._src.pallas.mosaic.interpret.interpret_pallas_call",
+    "jax.experimental.multihost_utils",
+    "jax.experimental.pallas",
+    "jax.experimental.pallas.tpu",
+    "jaxlib.mlir.dialects.mhlo",
+    "scipy.linalg",
+)
+"""What JAX imports only when a kernel is first lowered or interpreted: 0.8 s that a warm server pays once."""
+
+
+def preload() -> None:
+    """Import everything that tracing, exporting and interpreting need. Starts no backend."""
+    for module in PRELOADED:
+        importlib.import_module(module)
+
+
+def versions() -> dict[str, str | None]:
+    """The versions of jax, jaxlib and libtpu; None for what is not installed."""
+    found: dict[str, str | None] = {}
+    for package in ("jax", "jaxlib", "libtpu"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def is_remote_copy(eqn: JaxprEqn) -> bool:
+    """Whether a `dma_start` names another device."""
+    *_, device_id = jax.tree.unflatten(eqn.params["tree"], eqn.invars)
+    return device_id is not None
+
+
+# ---------------------------------------------------------------- the lowered module
+
+
+def mosaic_modules(exported: jax.export.Exported) -> list[str]:
+    """The Mosaic module of every kernel in a TPU artifact, as MLIR text with locations."""
+    found: list[str] = []
+    with mlir.make_ir_context() as context:
+        context.allow_unregistered_dialects = True
+        tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse
+        _collect_mosaic(ir.Module.parse(exported.mlir_module()).operation, found)
+    return found
+
+
+def _collect_mosaic(operation: Any, found: list[str]) -> None:
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                if inner.operation.name == "stablehlo.custom_call" and "backend_config" in inner.operation.attributes:
+                    body = _mosaic_body(ir.StringAttr(inner.operation.attributes["backend_config"]).value)
+                    if body is not None:
+                        found.append(ir.Module.parse(body).operation.get_asm(enable_debug_info=True))
+                _collect_mosaic(inner.operation, found)
+
+
+def _mosaic_body(backend_config: str) -> bytes | None:
+    try:
+        return base64.b64decode(json.loads(backend_config)["custom_call_config"]["body"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+# ---------------------------------------------------------------- where an equation was written
+
+
+class Position(NamedTuple):
+    """A place in the attempt. Lines are 1-based, columns 0-based."""
+
+    line: int
+    column: int
+
+
+def position(eqn: JaxprEqn, file_name: str) -> Position | None:
+    """Where in the file `file_name` (as given to `compile`) the equation was written: its innermost frame there.
+
+    Frames of JAX and of other files do not count, so a line is always a line of the attempt. JAX keeps only ten frames:
+    what `sync_copy` and `emit_pipeline` write has none of the attempt left, and then the place of the enclosing
+    equation is the one to use."""
+    for frame in source_info_util.user_frames(eqn.source_info.traceback):
+        if frame.file_name == file_name:
+            return Position(frame.start_line, max(frame.start_column, 0))
+    return None
+
+
+# ---------------------------------------------------------------- refs and memory
+
+
+def is_ref(atom: Atom) -> bool:
+    """Whether a variable holds a Ref."""
+    return isinstance(atom.aval, state_types.AbstractRef)
+
+
+def space(aval: Any) -> Space:
+    """The memory space of a Ref's abstract value. A Ref without one is staged in VMEM."""
+    name = str(getattr(aval, "memory_space", None) or "default")
+    match name:
+        case "any" | "smem" | "hbm":
+            return name
+        case "semaphore_mem":
+            return "semaphore"
+        case "index":
+            return "smem"
+    return "vmem"
+
+
+@dataclass(frozen=True)
+class Dim:
+    """How one dimension of a Ref is indexed: `size` elements from `start`, `stride` apart.
+
+    `squeezed` is an integer index (the dimension is gone afterwards); `size` is None if it is not static; `start` is
+    an int or a `Var` (of an index array too). `extent` is the length of the dimension."""
+
+    start: Any
+    size: int | None
+    stride: int
+    squeezed: bool
+    extent: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether this takes all of the dimension."""
+        return not self.squeezed and self.start == 0 and self.size == self.extent and self.stride == 1
+
+
+@dataclass(frozen=True)
+class View:
+    """A Ref with the indexing that an operation applies to it. `raw` are JAX's own transforms, in order."""
+
+    ref: Var
+    raw: tuple[Any, ...] = ()
+
+    @cached_property
+    def indexed(self) -> tuple[tuple[Dim, ...], ...] | None:
+        """One tuple of dimensions for each index step (`ref.at[0][1:3]` has two), or None if something else than
+        indexing (a reshape, a bitcast) stands between, so that positions cannot be told."""
+        if not all(isinstance(t, indexing.NDIndexer) for t in self.raw):
+            return None
+        return tuple(tuple(_dim(i, n) for i, n in zip(t.indices, t.shape, strict=True)) for t in self.raw)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the view certainly covers every element of the Ref."""
+        return self.indexed is not None and all(d.whole for dims in self.indexed for d in dims)
+
+    @cached_property
+    def _aval(self) -> Any:
+        return pallas_core.TransformedRef(self.ref.aval, self.raw) if self.raw else self.ref.aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is touched."""
+        return tuple(self._aval.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of what is touched."""
+        return self._aval.dtype
+
+    @property
+    def space(self) -> Space:
+        """The memory space of the Ref."""
+        return space(self.ref.aval)
+
+
+def constant(atom: Any) -> int | None:
+    """The integer that an index is known to be, else None."""
+    value = getattr(atom, "val", atom)
+    if isinstance(value, bool) or isinstance(atom, Var):
+        return None
+    try:
+        return int(value) if getattr(value, "ndim", 0) == 0 else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _dim(index: Any, extent: int) -> Dim:
+    if isinstance(index, indexing.Slice):
+        return Dim(_known(index.start), constant(index.size), constant(index.stride) or 1, False, extent)
+    return Dim(_known(index), 1, 1, True, extent)
+
+
+def _known(atom: Any) -> Any:
+    value = constant(atom)
+    return atom if value is None else value
+
+
+def view(ref: Any, transforms: Any = None) -> View | None:
+    """A `View` of what JAX gives: a variable, a TransformedRef, or a variable beside its transforms."""
+    if ref is None:
+        return None
+    if isinstance(ref, state_types.TransformedRef):
+        return View(ref.ref, tuple(ref.transforms))
+    return View(ref, tuple(transforms or ()))
+
+
+# ---------------------------------------------------------------- blocks
+
+
+class BlockDim(NamedTuple):
+    """One dimension of a block: its size, whether it is squeezed out of the Ref, whether the index map counts elements
+    instead of blocks, and whether this reading knows the kind at all (it does not know gathers and bounded slices)."""
+
+    size: int
+    squeezed: bool = False
+    element: bool = False
+    known: bool = True
+
+
+def block_dim(dim: Any) -> BlockDim:
+    """What one entry of a block shape means."""
+    match dim:
+        case pallas_core.Squeezed() | None:
+            return BlockDim(1, squeezed=True)
+        case pallas_core.Blocked(size):
+            return BlockDim(size)
+        case pallas_core.Element(size):
+            return BlockDim(size, element=True, known=dim.padding == (0, 0))
+        case int():
+            return BlockDim(dim)
+    return BlockDim(pallas_core.get_block_size(dim), known=False)
+
+
+def closed(jaxpr: Any) -> Jaxpr:
+    """The plain jaxpr of a jaxpr that may come with its constants."""
+    return jaxpr if isinstance(jaxpr, Jaxpr) else jaxpr.jaxpr
+
+
+# ---------------------------------------------------------------- binding again
+
+
+@contextmanager
+def written_at(eqn: JaxprEqn) -> Iterator[None]:
+    """What is bound inside keeps the place, the mesh and the settings of `eqn`: messages name the attempt's lines."""
+    names = source_info_util.current_name_stack() + eqn.source_info.name_stack
+    with source_info_util.user_context(eqn.source_info.traceback, name_stack=names), eqn.ctx.manager:
+        yield
+
+
+def bind(eqn: JaxprEqn, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Bind the primitive of `eqn` on `args` with other parameters; always a list of outputs."""
+    with written_at(eqn):
+        out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(params))
+    return list(out) if eqn.primitive.multiple_results else [out]
+
+
+# ---------------------------------------------------------------- for the describing half (facts, printing)
+
+
+def index_steps(view: View) -> list[tuple[Dim, ...] | str]:
+    """What is applied to the Ref, in order: dimensions for an index step, or words for a reshape, bitcast, …"""
+    return [
+        tuple(_dim(i, n) for i, n in zip(t.indices, t.shape, strict=True))
+        if isinstance(t, indexing.NDIndexer)
+        else _words(t)
+        for t in view.raw
+    ]
+
+
+def _words(transform: Any) -> str:
+    name = type(transform).__name__.removesuffix("Transform").lower()
+    fields = (str(getattr(transform, f)) for f in getattr(transform, "__dataclass_fields__", {}))
+    return f"{name}({', '.join(fields)})"
+
+
+# ---------------------------------------------------------------- rewriting
+
+
+def fresh(var: Var) -> Var:
+    """A new variable of the same type."""
+    return Var(var.aval)
+
+
+def input_effect(effect: Any) -> Var | None:
+    """The Ref that an effect is about; None for effects on something else (printing, semaphores)."""
+    return effect.input if isinstance(effect, effects.JaxprInputEffect) else None
+
+
+def more_scan_constants(params: dict[str, Any], count: int) -> dict[str, Any]:
+    """Parameters of a `scan` with so many more constants in front."""
+    consts, carry, rows = params["ft_in"].unpack()
+    return params | {"ft_in": flattree.pack((flattree.nones(len(consts) + count), carry, rows))}
+
+
+def unspecified_sharding() -> Any:
+    """What `jit` notes for an input whose sharding nobody gave."""
+    return UNSPECIFIED
+
+
+def jaxpr_with(
+    jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], outvars: Sequence[Atom], extra: Sequence[Var], *, scope: bool
+) -> Jaxpr:
+    """The jaxpr with other equations, outputs and leading inputs (constants of a `scope`); effects are recomputed."""
+    constvars, invars, consts = list(jaxpr.constvars), list(jaxpr.invars), list(jaxpr.consts)
+    names = jaxpr.debug_info
+    if scope:
+        constvars, consts = [*extra, *constvars], [*(None for _ in extra), *consts]
+    elif extra:
+        invars = [*extra, *invars]
+        if names.arg_names is not None:
+            names = names._replace(arg_names=("",) * len(extra) + tuple(names.arg_names))
+    found = partial_eval.make_jaxpr_effects(constvars, invars, outvars, eqns)
+    return jaxpr.replace(
+        constvars=constvars, invars=invars, outvars=list(outvars), eqns=list(eqns), consts=consts, effects=found,
+        debug_info=names,
+    )  # fmt: skip
+
+
+def written(jaxpr: Jaxpr) -> set[Var]:
+    """The inputs of a jaxpr that are Refs and that it writes."""
+    effects = (state_types.WriteEffect, state_types.AccumEffect)
+    return {effect.input for effect in jaxpr.effects if isinstance(effect, effects)}

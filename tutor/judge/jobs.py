@@ -1,0 +1,42 @@
+"""What a judge child does for each kind of job."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+import numpy as np
+
+from tutor.findings import finding
+from tutor.judge.interpret import interpret
+from tutor.judge.oracle import BrokenOracle, Oracle
+from tutor.judge.simulated import compare_simulated
+from tutor.judge.structure import structure
+from tutor.wire import Broken, CompareJob, Inputs, InputsJob, InterpretJob, Job, Judged, Ruled, StructureJob
+from tutor.workers.arrays import pack
+from tutor.workers.forkserver import Send
+
+
+def run(job: Job, send: Send) -> None:
+    """Do one job in this child and send what comes of it."""
+    began = time.monotonic()
+    try:
+        if isinstance(job, InputsJob):
+            made = Oracle(job.oracle).make_inputs(job.case, job.seed)
+            if job.integers_only:
+                made = {name: array for name, array in made.items() if np.issubdtype(array.dtype, np.integer)}
+            send(Inputs(case=job.case.name, data=pack(made)))
+        elif isinstance(job, InterpretJob):
+            send(_timed(interpret(job), began))
+        elif isinstance(job, CompareJob):
+            send(_timed(compare_simulated(job), began))
+        elif isinstance(job, StructureJob):
+            send(Ruled(findings=structure(job), seconds=time.monotonic() - began))
+        else:
+            raise TypeError(f"the judge server has no {type(job).__name__}")
+    except BrokenOracle as error:
+        send(Broken(message=str(error), traceback="", findings=[finding("KT904", str(error))]))
+
+
+def _timed(judged: Judged, began: float) -> Judged:
+    return msgspec.structs.replace(judged, seconds=time.monotonic() - began)

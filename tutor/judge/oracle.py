@@ -1,0 +1,72 @@
+"""The exercise's own truth: `oracle.py`, loaded from its path inside a judge child."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tutor.protocol import CaseSpec
+from tutor.workers.arrays import Array, dtype_named
+
+
+class BrokenOracle(Exception):
+    """The exercise's oracle is at fault, not the learner."""
+
+
+class Oracle:
+    """`make_inputs` and `expected` of one exercise, checked against the case's specs."""
+
+    def __init__(self, path: str) -> None:
+        spec = importlib.util.spec_from_file_location("oracle", path)
+        if spec is None or spec.loader is None or not Path(path).is_file():
+            raise BrokenOracle(f"There is no oracle at {path}.")
+        self._module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(self._module)
+        except Exception as error:
+            raise BrokenOracle(f"{path} does not load: {type(error).__name__}: {error}") from error
+
+    @property
+    def module(self) -> ModuleType:
+        return self._module
+
+    def make_inputs(self, case: CaseSpec, seed: int) -> dict[str, Array]:
+        """Inputs by name, with exactly the shapes and dtypes of `case.inputs`."""
+        made = self._call("make_inputs", np.random.default_rng(seed), case)
+        if not isinstance(made, dict):
+            raise BrokenOracle("make_inputs must return a dict of arrays by input name.")
+        inputs: dict[str, Array] = {}
+        for spec in case.inputs:
+            if spec.name not in made:
+                raise BrokenOracle(f"make_inputs gives no array for {spec.name}.")
+            array = np.asarray(made[spec.name])
+            if array.shape != tuple(spec.shape) or array.dtype != dtype_named(spec.dtype):
+                raise BrokenOracle(
+                    f"make_inputs gives {spec.name} as {array.dtype}{list(array.shape)} in case {case.name}; "
+                    f"exercise.toml says {spec.dtype}{spec.shape}."
+                )
+            inputs[spec.name] = array
+        return inputs
+
+    def expected(self, inputs: dict[str, Array], case: CaseSpec) -> list[Array]:
+        """The right outputs, in order. Float outputs may be in a wider dtype than the exercise's."""
+        answer = self._call("expected", {name: array.copy() for name, array in inputs.items()}, case)
+        outputs = [np.asarray(item) for item in (answer if isinstance(answer, tuple | list) else (answer,))]
+        shapes = [array.shape for array in outputs]
+        wanted = [tuple(spec.shape) for spec in case.outputs]
+        if shapes != wanted:
+            raise BrokenOracle(f"expected gives shapes {shapes} in case {case.name}; exercise.toml says {wanted}.")
+        return outputs
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        function = getattr(self._module, name, None)
+        if function is None:
+            raise BrokenOracle(f"The oracle defines no {name}.")
+        try:
+            return function(*arguments)
+        except Exception as error:
+            raise BrokenOracle(f"{name} of the oracle failed: {type(error).__name__}: {error}") from error

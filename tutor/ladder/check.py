@@ -1,0 +1,196 @@
+"""One run of the ladder: the stages side by side where they may be, each result as soon as it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+from tutor.findings import finding
+from tutor.ladder.device import device_stage, find_device
+from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.hazards import hazards_stage
+from tutor.ladder.interpret import interpret_stage
+from tutor.ladder.lower import lower_stage
+from tutor.ladder.runs import Failed, Runs
+from tutor.ladder.structure import structure_stage
+from tutor.ladder.subject import Subject, subject, wanted_stages
+from tutor.ladder.tracing import Tracing, trace_stages
+from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
+from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
+from tutor.protocol import PARENTS, StageName, StageResult, Timing
+from tutor.sets.exercise import Exercise
+
+AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "device")
+
+
+class Ladder:
+    """Judges attempts with two warm workers. One check at a time, or many: every check has its own runs."""
+
+    def __init__(self) -> None:
+        self.stage = Worker("tutor.stage")
+        self.judge = Worker("tutor.judge")
+        self._values: dict[tuple[str, str, int], bytes] = {}
+        self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
+
+    @property
+    def stages(self) -> tuple[StageName, ...]:
+        """The stages that a whole check runs, in order."""
+        return AVAILABLE
+
+    async def warm(self) -> None:
+        """Start both workers, so that the first check does not wait for JAX. What fails here is said by the check."""
+        await asyncio.gather(self.stage.start(), self.judge.start(), return_exceptions=True)
+
+    async def check(
+        self,
+        exercise: Exercise,
+        source: bytes,
+        path: Path | str,
+        *,
+        target: StageName | None = None,
+        hidden: bool = False,
+        seed: int | None = None,
+        whole_jaxpr: bool = False,
+    ) -> AsyncIterator[Event]:
+        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
+        stages = wanted_stages(target, AVAILABLE)
+        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed)
+        runs = Runs(self.stage, self.judge, judged, self._values, self._slots)
+        check = Check(runs, stages, whole=target is None, whole_jaxpr=whole_jaxpr)
+        task = asyncio.create_task(check.run())
+        try:
+            while (event := await check.events.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def aclose(self) -> None:
+        """End both workers."""
+        await asyncio.gather(self.stage.aclose(), self.judge.aclose())
+
+
+class Check:
+    """One run of the ladder. `events` ends with None."""
+
+    def __init__(self, runs: Runs, stages: tuple[StageName, ...], *, whole: bool, whole_jaxpr: bool = False) -> None:
+        self.events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._runs = runs
+        self._stages = stages
+        self._whole = whole
+        self._whole_jaxpr = whole_jaxpr
+        self._done: dict[StageName, StageResult] = {}
+        self._finished = {name: asyncio.Event() for name in stages}
+        self._timing: Timing | None = None
+
+    @property
+    def subject(self) -> Subject:
+        return self._runs.subject
+
+    async def run(self) -> None:
+        """Run every stage, then say the verdict."""
+        began = time.monotonic()
+        # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time.
+        ahead = self._runs.artifacts("cpu") if "interpret" in self._stages else None
+        try:
+            traced = await self._trace()
+            work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
+                "structure": structure_stage(self._runs, traced),
+                "hazards": hazards_stage(self._runs, traced),
+                "lower": lower_stage(self._runs),
+                "device": self._device(),
+            }
+            if ahead is not None:
+                work["interpret"] = interpret_stage(self._runs, traced, ahead)
+            async with asyncio.TaskGroup() as group:
+                for name in self._stages:
+                    if name in work:
+                        group.create_task(self._stage(name, work.pop(name)))
+            for unasked in work.values():
+                unasked.close()
+            self._say_verdict(traced, time.monotonic() - began)
+        finally:
+            if ahead is not None:
+                await ahead.close()
+            self.events.put_nowait(None)
+
+    async def _trace(self) -> Tracing:
+        self._start("load")
+        began = time.monotonic()
+        try:
+            traced = await trace_stages(self._runs, whole=self._whole_jaxpr)
+        except (WorkerDied, BadAnswer, Failed) as error:
+            self._finish(_our_fault("load", error, time.monotonic() - began))
+            traced = Tracing()
+        else:
+            self._finish(traced.load)
+        if "trace" in self._stages:
+            self._start("trace")
+            reason = skip_reason("trace", self._done)
+            self._finish(stage_result("trace", status="skipped", reason=reason) if reason else traced.trace)
+            if traced.marked is not None and not reason:
+                self.events.put_nowait(KernelsTraced(kernels=traced.kernels, jaxpr=traced.marked))
+        return traced
+
+    async def _stage(self, name: StageName, work: Coroutine[Any, Any, StageResult]) -> None:
+        for parent in PARENTS[name]:
+            if parent in self._finished:
+                await self._finished[parent].wait()
+        reason = skip_reason(name, self._done)
+        if reason:
+            work.close()
+            self._finish(stage_result(name, status="skipped", reason=reason))
+            return
+        self._start(name)
+        began = time.monotonic()
+        try:
+            result = await work
+        except (WorkerDied, BadAnswer, Failed) as error:
+            result = _our_fault(name, error, time.monotonic() - began)
+        self._finish(result)
+
+    async def _device(self) -> StageResult:
+        result, self._timing = await device_stage(self._runs)
+        return result
+
+    def _start(self, name: StageName) -> None:
+        self.events.put_nowait(StageStarted(name=name))
+
+    def _finish(self, result: StageResult) -> None:
+        result = in_own_words(result, self.subject.diagnosis)
+        self._done[result.name] = result
+        if result.name in self._finished:
+            self._finished[result.name].set()
+        self.events.put_nowait(StageFinished(result=result))
+
+    def _say_verdict(self, traced: Tracing, seconds: float) -> None:
+        verdict = assemble(
+            self.subject,
+            self._done,
+            kernels=traced.kernels,
+            timing=self._timing,
+            printed=self._runs.printed,
+            hello=self._runs.stage.hello,
+            device=find_device(),
+            whole=self._whole,
+            seconds=seconds,
+        )
+        self.events.put_nowait(CheckFinished(verdict=verdict))
+
+
+def _our_fault(name: StageName, error: WorkerDied | BadAnswer | Failed, seconds: float) -> StageResult:
+    if isinstance(error, WorkerDied):
+        message = "A worker process of the tutor ended while it ran this stage. It is started again for the next check."
+        found = finding("KT902", message, raw=error.tail or None)
+    elif isinstance(error, BadAnswer):
+        found = finding("KT903", "A worker of the tutor answered with something that is not a record.", raw=str(error))
+    else:
+        found = error.finding
+    return stage_result(name, [found], status="error", reason=found.message, seconds=seconds)

@@ -1,0 +1,132 @@
+"""`hazards`: the stager simulates TPU memory in each mode that the jaxpr needs; the judge compares the numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from tutor.findings import finding
+from tutor.ladder.endings import ending
+from tutor.ladder.runs import RUN_LIMITS, Failed, Runs
+from tutor.ladder.tracing import Tracing
+from tutor.ladder.verdict import stage_result
+from tutor.protocol import CaseResult, CaseSpec, Finding, StageResult
+from tutor.wire import Broken, CompareJob, Ended, HazardJob, HazardMode, Judged, Loaded, Simulated
+
+MODES: dict[str, HazardMode] = {"on_wait": "on_wait", "eager": "eager", "two_cores": "two_cores"}
+
+
+class Outcome:
+    """What one mode said of one case."""
+
+    def __init__(self, case: str) -> None:
+        self.case = case
+        self.findings: list[Finding] = []
+        self.printed = ""
+        self.unavailable: str | None = None
+        self.result: CaseResult | None = None
+
+
+async def hazards_stage(runs: Runs, traced: Tracing) -> StageResult:
+    """Run every hazard case in every mode it needs."""
+    began = time.monotonic()
+    wanted = [
+        (case, MODES[mode])
+        for case in runs.subject.cases
+        if case.hazard and case.name in traced.facts
+        for mode in traced.facts[case.name].modes
+        if mode in MODES
+    ]
+    outcomes = await asyncio.gather(*(_simulate(runs, traced, case, mode) for case, mode in wanted))
+    seconds = time.monotonic() - began
+    runs.printed += next((outcome.printed for outcome in outcomes if outcome.printed), "")
+    findings = [found for outcome in outcomes for found in outcome.findings]
+    cannot = next((outcome.unavailable for outcome in outcomes if outcome.unavailable), None)
+    if cannot and not findings:
+        return stage_result("hazards", status="unavailable", reason=cannot, seconds=seconds)
+    if not outcomes:
+        return stage_result("hazards", status="unavailable", reason="no case is marked for it", seconds=seconds)
+    return stage_result("hazards", findings, _by_case(outcomes), seconds=seconds)
+
+
+def _by_case(outcomes: list[Outcome]) -> list[CaseResult]:
+    """One result a case: the first mode that failed, else the first."""
+    results: dict[str, CaseResult] = {}
+    for outcome in outcomes:
+        failed = any(found.severity == "error" for found in outcome.findings)
+        error = outcome.result.error if outcome.result else None
+        if outcome.case not in results or (failed and results[outcome.case].status == "passed"):
+            results[outcome.case] = CaseResult(outcome.case, "failed" if failed else "passed", error)
+    return list(results.values())
+
+
+async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMode) -> Outcome:
+    outcome = Outcome(case.name)
+    seed = runs.subject.hazard_seed(case)
+    inputs = await runs.inputs(case, seed)
+    job = HazardJob(runs.subject.attempt, case, mode, inputs, RUN_LIMITS)
+    hangs = any(found.code == "KT322" for found in traced.facts[case.name].suspects)
+    simulated, ended, refused = await _run(runs, job)
+    if ended.how == "wall" and not hangs:  # a starved machine can stall a run once; a real hang does it twice
+        simulated, ended, refused = await _run(runs, job)
+    outcome.findings += refused
+    if simulated is None:
+        if not refused:
+            outcome.findings.append(_stopped(ended, case, mode))
+        return outcome
+    outcome.printed = simulated.printed
+    outcome.unavailable = simulated.unavailable
+    outcome.findings += simulated.findings
+    if simulated.outputs is not None:
+        await _compare(runs, traced, case, seed, mode, simulated.outputs, outcome)
+    return outcome
+
+
+async def _run(runs: Runs, job: HazardJob) -> tuple[Simulated | None, Ended, list[Finding]]:
+    simulated: Simulated | None = None
+    ended = Ended(id=0, how="done")
+    refused: list[Finding] = []
+    async for answer in runs.ask(runs.stage, job):
+        if isinstance(answer, Simulated):
+            simulated = answer
+        elif isinstance(answer, Loaded):
+            refused += answer.findings
+        elif isinstance(answer, Broken):
+            raise Failed(answer)
+        elif isinstance(answer, Ended):
+            ended = answer
+    return simulated, ended, refused
+
+
+def _stopped(ended: Ended, case: CaseSpec, mode: HazardMode) -> Finding:
+    if ended.how in ("wall", "cpu"):
+        message = (
+            f"In the simulator ({mode.replace('_', ' ')}) the kernel did not finish in {RUN_LIMITS.wall_seconds:.0f} "
+            "seconds, twice. On a TPU it would most likely hang."
+        )
+        hint = "Look for a wait whose copy is never started, and for a loop that never ends."
+        return finding("KT406", message, case=case.name, hint=hint)
+    return ending(ended, "hazards", wall_seconds=RUN_LIMITS.wall_seconds, case=case.name)
+
+
+async def _compare(
+    runs: Runs, traced: Tracing, case: CaseSpec, seed: int, mode: HazardMode, outputs: bytes, outcome: Outcome
+) -> None:
+    job = CompareJob(
+        oracle=runs.subject.oracle,
+        case=case,
+        seed=seed,
+        mode=mode,
+        outputs=outputs,
+        tolerance=runs.subject.tolerance,
+        facts=traced.facts.get(case.name),
+        limits=RUN_LIMITS,
+    )
+    async for answer in runs.ask(runs.judge, job):
+        if isinstance(answer, Judged):
+            outcome.result = answer.result
+            outcome.findings += answer.findings
+        elif isinstance(answer, Broken):
+            raise Failed(answer)
+        elif isinstance(answer, Ended) and outcome.result is None:
+            outcome.findings.append(ending(answer, "hazards", wall_seconds=RUN_LIMITS.wall_seconds, case=case.name))

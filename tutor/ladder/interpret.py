@@ -1,0 +1,73 @@
+"""`interpret`: the stager exports each case for the CPU, the judge runs it on fresh inputs and compares."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from tutor.ladder.across import across_cases
+from tutor.ladder.endings import ending
+from tutor.ladder.runs import RUN_LIMITS, Failed, Runs, Stream
+from tutor.ladder.tracing import Tracing
+from tutor.ladder.verdict import stage_result
+from tutor.protocol import CaseResult, Finding, StageResult
+from tutor.wire import Artifact, Broken, Ended, InterpretJob, Judged, Loaded
+
+
+async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageResult:
+    """Judge every case as soon as its program is there."""
+    began = time.monotonic()
+    judging: dict[str, asyncio.Task[tuple[CaseResult, list[Finding]]]] = {}
+    refused: list[Finding] = []
+    unavailable: str | None = None
+    missing: Finding | None = None
+    try:
+        async for answer in ahead:
+            if isinstance(answer, Artifact) and answer.data is not None:
+                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data))
+            elif isinstance(answer, Artifact):
+                unavailable = unavailable or answer.unavailable
+                refused += answer.findings
+            elif isinstance(answer, Loaded):
+                refused += answer.findings
+            elif isinstance(answer, Broken):
+                raise Failed(answer)
+            elif isinstance(answer, Ended) and len(judging) < len(runs.subject.cases) and not refused:
+                missing = ending(answer, "interpret", wall_seconds=RUN_LIMITS.wall_seconds)
+        judged = await asyncio.gather(*judging.values())
+    finally:
+        for task in judging.values():
+            task.cancel()
+    seconds = time.monotonic() - began
+    if unavailable:
+        return stage_result("interpret", status="unavailable", reason=unavailable, seconds=seconds)
+    cases = [result for result, _ in judged]
+    findings = [found for _, some in judged for found in some]
+    lost = [missing] if missing else []
+    findings = across_cases(cases, findings, runs.subject.cases)
+    return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
+
+
+async def _judge(runs: Runs, traced: Tracing, name: str, data: bytes) -> tuple[CaseResult, list[Finding]]:
+    subject = runs.subject
+    case = subject.case(name)
+    job = InterpretJob(
+        oracle=subject.oracle,
+        case=case,
+        seeds=subject.seeds(case),
+        artifact=data,
+        tolerance=subject.tolerance,
+        facts=traced.facts.get(name),
+        limits=RUN_LIMITS,
+    )
+    answered: tuple[CaseResult, list[Finding]] | None = None
+    async for answer in runs.ask(runs.judge, job):
+        if isinstance(answer, Judged):
+            answered = answer.result, answer.findings
+        elif isinstance(answer, Broken):
+            raise Failed(answer)
+        elif isinstance(answer, Ended) and answered is None:
+            problem = ending(answer, "interpret", wall_seconds=RUN_LIMITS.wall_seconds, case=name)
+            return CaseResult(name, "failed"), [problem]
+    assert answered is not None
+    return answered

@@ -1,0 +1,139 @@
+"""`set check`: an exercise proves itself. Its reference and right answers pass, its starter fails as it says, and
+every wrong answer is caught by the stage and the code that it names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Literal
+
+from tutor.ladder.check import Ladder
+from tutor.ladder.events import CheckFinished
+from tutor.protocol import STAGES, Record, StageName, Verdict
+from tutor.sets.exercise import Exercise
+
+ProgramKind = Literal["reference", "starter", "right", "wrong"]
+MARGIN = 1.5
+
+
+class Program(Record, frozen=True):
+    """One program of an exercise and what must come of it. `stage` and `code` only where it must fail."""
+
+    kind: ProgramKind
+    path: str
+    stage: StageName | None = None
+    code: str | None = None
+    only: bool = False
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+
+class Proved(Record, frozen=True):
+    """What came of one program. `problem` is None if it is as it must be."""
+
+    program: Program
+    problem: str | None
+    verdict: Verdict
+
+
+class Margins(Record, frozen=True):
+    """How far right and wrong answers are from the bound of `interpret`: both at least `MARGIN`.
+
+    `right`: bound / worst right answer. `wrong`: nearest wrong answer that `interpret` must catch / bound. None where
+    there is none to measure."""
+
+    right: float | None
+    wrong: float | None
+
+
+def programs(exercise: Exercise) -> list[Program]:
+    """Every program that the exercise comes with, in the order in which they are proved."""
+    found: list[Program] = []
+    if exercise.reference is not None:
+        found.append(Program("reference", str(exercise.reference)))
+    starter = exercise.starter_expectation
+    if starter is not None:
+        found.append(Program("starter", str(exercise.folder / "starter.py"), starter.stage, starter.code))
+    found += [Program("right", str(path)) for path in exercise.rights]
+    found += [Program("wrong", str(w.path), w.stage, w.code, w.only) for w in exercise.wrongs]
+    return found
+
+
+async def prove(ladder: Ladder, exercise: Exercise) -> AsyncIterator[Proved]:
+    """Run every program on public and hidden cases."""
+    for program in programs(exercise):
+        verdict: Verdict | None = None
+        source = Path(program.path).read_bytes()
+        async for event in ladder.check(exercise, source, program.path, hidden=True):
+            if isinstance(event, CheckFinished):
+                verdict = event.verdict
+        assert verdict is not None
+        yield Proved(program, problem(program, verdict), verdict)
+
+
+def problem(program: Program, verdict: Verdict) -> str | None:
+    """Why a verdict is not what the program promises; None if it is."""
+    if program.stage is None:
+        return None if verdict.passed else f"must pass, but {_what_failed(verdict)}"
+    if verdict.passed:
+        return f"must fail at {program.stage} with {program.code}, but passes"
+    stage = next((stage for stage in verdict.stages if stage.name == program.stage), None)
+    if stage is None or stage.status != "failed":
+        status = stage.status if stage else "not there"
+        return f"must fail at {program.stage} with {program.code}, but that stage is {status}; {_what_failed(verdict)}"
+    codes = sorted({found.code for found in stage.findings if found.severity == "error"})
+    if program.code not in codes:
+        return f"must fail at {program.stage} with {program.code}, but it says {', '.join(codes) or 'no code'}"
+    if program.only:
+        before = STAGES[: STAGES.index(program.stage)]
+        others = [s.name for s in verdict.stages if s.name in before and s.status != "passed"]
+        if others:
+            return f"only {program.stage} must fail, but so does {others[0]}"
+    return None
+
+
+def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
+    """The two margins of relative L2 over all programs of one exercise with float outputs."""
+    rights = [_worst(p.verdict) for p in proved if p.program.kind in ("reference", "right")]
+    wrongs = [
+        _worst(p.verdict) for p in proved if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
+    ]
+    worst_right = max((e for e in rights if e is not None), default=None)
+    nearest_wrong = min((e for e in wrongs if e is not None), default=None)
+    return Margins(
+        right=None if not worst_right else rel_l2_bound / worst_right,
+        wrong=None if nearest_wrong is None else nearest_wrong / rel_l2_bound,
+    )
+
+
+def default_bound(exercise: Exercise) -> float:
+    """The bound of relative L2 for the exercise's first output (FORMATS 1)."""
+    if exercise.tolerance.rel_l2 is not None:
+        return exercise.tolerance.rel_l2
+    outputs = exercise.cases()[0].outputs
+    return 2.0**-8 if outputs and outputs[0].dtype == "bfloat16" else 1e-5
+
+
+def _worst(verdict: Verdict) -> float | None:
+    """The largest relative L2 error of `interpret`; None if no number was finite."""
+    errors = [
+        case.error.relative_l2
+        for stage in verdict.stages
+        if stage.name == "interpret"
+        for case in stage.cases
+        if case.error is not None and case.error.relative_l2 is not None and math.isfinite(case.error.relative_l2)
+    ]
+    return max(errors, default=None)
+
+
+def _what_failed(verdict: Verdict) -> str:
+    said = [
+        f"{stage.name} is {stage.status}"
+        + (f" ({', '.join(found.code for found in stage.findings)})" if stage.findings else "")
+        for stage in verdict.stages
+        if stage.status in ("failed", "error", "skipped")
+    ]
+    return "; ".join(said) or "nothing failed"

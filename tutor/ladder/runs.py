@@ -1,0 +1,115 @@
+"""The worker runs of one check: what is asked, how long it may take, and what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Literal
+
+from tutor.findings import finding
+from tutor.ladder.subject import Subject
+from tutor.ladder.worker import Worker
+from tutor.protocol import CaseSpec, Limits
+from tutor.wire import ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job
+
+TRACE_LIMITS = Limits(wall_seconds=10)
+RUN_LIMITS = Limits(wall_seconds=20)
+
+
+class Failed(Exception):
+    """A trusted job failed: a fault of ours, or of the exercise."""
+
+    def __init__(self, broken: Broken) -> None:
+        super().__init__(broken.message)
+        self.finding = broken.findings[0] if broken.findings else finding("KT901", broken.message, raw=broken.traceback)
+
+
+class Runs:
+    """The two workers, the attempt, and the inputs that were already made for its exercise."""
+
+    def __init__(
+        self,
+        stage: Worker,
+        judge: Worker,
+        subject: Subject,
+        values: dict[tuple[str, str, int], bytes],
+        slots: asyncio.Semaphore,
+    ) -> None:
+        self.stage = stage
+        self.judge = judge
+        self.subject = subject
+        self.printed = ""
+        self.lowered: dict[str, bytes] = {}
+        self._values = values
+        self._slots = slots
+
+    async def ask(self, worker: Worker, job: Job) -> AsyncIterator[Body | Ended]:
+        """The answers of one job, when there is a free slot for it."""
+        async with self._slots:
+            async for answer in worker.run(job):
+                yield answer
+
+    async def inputs(self, case: CaseSpec, seed: int, *, integers_only: bool = False) -> bytes:
+        """`.npz` bytes of a case's inputs, made by the judge; kept for the next check. `Failed` if they cannot be."""
+        key = (f"{self.subject.oracle}@{_modified(self.subject.oracle)}", f"{case.name}/{integers_only}", seed)
+        if key not in self._values:
+            job = InputsJob(self.subject.oracle, case, seed, integers_only)
+            async for answer in self.ask(self.judge, job):
+                if isinstance(answer, Inputs):
+                    self._values[key] = answer.data
+                elif isinstance(answer, Broken):
+                    raise Failed(answer)
+            if key not in self._values:
+                raise Failed(Broken("The oracle gave no inputs.", ""))
+        return self._values[key]
+
+    async def index_values(self) -> dict[str, bytes]:
+        """The integer inputs of every case that has some: index maps and loops may read them."""
+        return {
+            case.name: await self.inputs(case, self.subject.hazard_seed(case), integers_only=True)
+            for case in self.subject.cases
+            if any(spec.dtype.startswith(("int", "uint")) for spec in case.inputs)
+        }
+
+    def artifacts(self, platform: Literal["cpu", "tpu"]) -> Stream:
+        """Start exporting every case in the background."""
+        job = ArtifactJob(self.subject.attempt, self.subject.cases, [platform], RUN_LIMITS)
+        return Stream(self.ask(self.stage, job))
+
+
+class Stream:
+    """Answers of a run that goes on in the background. `close` cancels it; what it raised is raised to its reader."""
+
+    def __init__(self, answers: AsyncIterator[Body | Ended]) -> None:
+        self._queue: asyncio.Queue[Body | Ended | Exception] = asyncio.Queue()
+        self._task = asyncio.create_task(self._collect(answers))
+
+    async def _collect(self, answers: AsyncIterator[Body | Ended]) -> None:
+        try:
+            async for answer in answers:
+                self._queue.put_nowait(answer)
+        except Exception as error:
+            self._queue.put_nowait(error)
+
+    async def __aiter__(self) -> AsyncIterator[Body | Ended]:
+        while True:
+            answer = await self._queue.get()
+            if isinstance(answer, Exception):
+                raise answer
+            yield answer
+            if isinstance(answer, Ended):
+                return
+
+    async def close(self) -> None:
+        """Stop the run if it still goes on."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _modified(path: str) -> int:
+    """When a file was last written, in nanoseconds: an author who edits the oracle gets new inputs."""
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,79 @@
+"""What is judged: one attempt at one exercise, with everything the stages need to know of it."""
+
+from __future__ import annotations
+
+import hashlib
+
+from tutor.protocol import PARENTS, AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
+from tutor.sets.exercise import Exercise
+from tutor.wire import Attempt
+
+
+class Subject(Record, frozen=True):
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+
+    set_id: str | None
+    slug: str | None
+    attempt: Attempt
+    cases: list[CaseSpec]
+    oracle: str
+    rules: Rules
+    tolerance: ToleranceSpec
+    points: dict[StageName, float]
+    diagnosis: dict[str, str]
+    reference: Attempt | None
+    time_case: CaseSpec
+    seed: int | None = None
+
+    @property
+    def id(self) -> AttemptId:
+        return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
+
+    def case(self, name: str) -> CaseSpec:
+        """The case called `name`."""
+        return next(case for case in self.cases if case.name == name)
+
+    def seeds(self, case: CaseSpec) -> list[int]:
+        """The seeds of a case: fixed by the case, so that a verdict repeats."""
+        return [self.seed_of(case, number) for number in range(case.seeds)]
+
+    def hazard_seed(self, case: CaseSpec) -> int:
+        """The seed of the simulator's inputs, apart from those of `interpret`."""
+        return self.seed_of(case, -1)
+
+    def seed_of(self, case: CaseSpec, number: int) -> int:
+        text = f"{self.set_id}/{self.slug}/{case.name}/{number}/{'' if self.seed is None else self.seed}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = False, seed: int | None = None) -> Subject:
+    """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
+    manifest = exercise.manifest
+    reference = exercise.reference
+    cases = exercise.cases(hidden=hidden)
+    checked = [case for case in cases if case.role == "check"]
+    return Subject(
+        set_id=exercise.set_id,
+        slug=exercise.slug,
+        attempt=Attempt(source, path, exercise.entry),
+        cases=checked,
+        oracle=str(exercise.oracle),
+        rules=manifest.rules,
+        tolerance=exercise.tolerance,
+        points=dict(manifest.points),
+        diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
+        reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if reference else None,
+        time_case=next((case for case in cases if case.role == "time"), checked[0]),
+        seed=seed,
+    )
+
+
+def wanted_stages(target: StageName | None, available: tuple[StageName, ...]) -> tuple[StageName, ...]:
+    """The stages to run, in order: all that are available, or `target` and its ancestors."""
+    if target is None:
+        return available
+    needed = {target}
+    for stage in reversed(available):
+        if stage in needed:
+            needed.update(PARENTS[stage])
+    return tuple(stage for stage in available if stage in needed)

@@ -1,0 +1,178 @@
+"""A worker server seen from the front: started by command, restarted when it dies, one answer stream a run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from itertools import count
+
+import msgspec
+
+from tutor.wire import Began, Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
+from tutor.workers.frames import HEADER, frame
+
+STDERR_TAIL = 4000
+
+
+class WorkerDied(Exception):
+    """The server ended while a run was under way; `tail` is the last of what it wrote to stderr."""
+
+    def __init__(self, module: str, tail: str) -> None:
+        super().__init__(f"{module} ended unexpectedly")
+        self.module = module
+        self.tail = tail
+
+
+class BadAnswer(Exception):
+    """A child sent bytes that are no record of ours."""
+
+
+class Worker:
+    """One server process, `python -I -m MODULE`. Safe to use from many tasks of one event loop."""
+
+    def __init__(self, module: str, command: Sequence[str] | None = None) -> None:
+        self.module = module
+        self._command = command or (sys.executable, "-I", "-m", module)
+        self.hello: Hello | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self._ids = count(1)
+        self._runs: dict[int, asyncio.Queue[Piece | Ended | None]] = {}
+        self._readers: list[asyncio.Task[None]] = []
+        self._tail = bytearray()
+        self._decode_reply = msgspec.msgpack.Decoder(Reply).decode
+        self._decode_body = msgspec.msgpack.Decoder(Body).decode
+
+    async def start(self) -> Hello:
+        """Start the server unless it runs, and wait until it is ready. `WorkerDied` if it never gets there."""
+        async with self._starting:
+            if self.hello is not None:
+                return self.hello
+            await self._close()
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=_clean_environment(),
+                cwd="/",
+                start_new_session=True,
+                limit=1 << 20,
+            )  # fmt: skip
+            self._tail.clear()
+            self._readers = [asyncio.create_task(self._read_stderr(self._process))]
+            first = await self._next_reply(self._process)
+            if not isinstance(first, Hello):
+                await asyncio.wait(self._readers, timeout=1)
+                raise WorkerDied(self.module, self._tail_text())
+            self.hello = first
+            self._readers.append(asyncio.create_task(self._read_replies(self._process)))
+            return first
+
+    async def run(self, job: Job) -> AsyncIterator[Body | Ended]:
+        """Run one job in a fork; yields its answers, and `Ended` last. Leaving early cancels the run.
+
+        `WorkerDied` if the server ends meanwhile, `BadAnswer` if the child sends something that is not ours."""
+        await self.start()
+        number = next(self._ids)
+        queue: asyncio.Queue[Piece | Ended | None] = asyncio.Queue()
+        self._runs[number] = queue
+        ended = False
+        try:
+            await self._send(Start(id=number, job=job))
+            while not ended:
+                reply = await queue.get()
+                if reply is None:
+                    ended = True
+                    raise WorkerDied(self.module, self._tail_text())
+                if isinstance(reply, Ended):
+                    ended = True
+                    yield reply
+                else:
+                    yield self._body(reply)
+        finally:
+            del self._runs[number]
+            if not ended:
+                with contextlib.suppress(WorkerDied):
+                    await self._send(Cancel(id=number))
+
+    async def aclose(self) -> None:
+        """End the server and everything it runs."""
+        async with self._starting:
+            await self._close()
+
+    async def _close(self) -> None:
+        process, self._process, self.hello = self._process, None, None
+        for reader in self._readers:
+            reader.cancel()
+        await asyncio.gather(*self._readers, return_exceptions=True)
+        self._readers = []
+        if process is None:
+            return
+        if process.stdin:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 2)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        # asyncio leaves the transport's pipes to the collector, which warns after the loop has closed
+        process._transport.close()  # type: ignore[attr-defined]
+
+    def _body(self, piece: Piece) -> Body:
+        try:
+            return self._decode_body(piece.body)
+        except msgspec.MsgspecError as error:
+            raise BadAnswer(str(error)) from None
+
+    async def _send(self, request: Start | Cancel) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            raise WorkerDied(self.module, self._tail_text())
+        try:
+            process.stdin.write(frame(msgspec.msgpack.encode(request)))
+            await process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            raise WorkerDied(self.module, self._tail_text()) from None
+
+    async def _next_reply(self, process: asyncio.subprocess.Process) -> Reply | None:
+        assert process.stdout is not None
+        try:
+            size = int.from_bytes(await process.stdout.readexactly(HEADER), "big")
+            return self._decode_reply(await process.stdout.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionResetError, msgspec.MsgspecError):
+            return None
+
+    async def _read_replies(self, process: asyncio.subprocess.Process) -> None:
+        while (reply := await self._next_reply(process)) is not None:
+            if isinstance(reply, Piece | Ended):
+                queue = self._runs.get(reply.id)
+                if queue is not None:
+                    queue.put_nowait(reply)
+            elif isinstance(reply, Began):
+                pass
+        self.hello = None
+        for queue in self._runs.values():
+            queue.put_nowait(None)
+
+    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        while data := await process.stderr.read(4096):
+            self._tail += data
+            del self._tail[:-STDERR_TAIL]
+
+    def _tail_text(self) -> str:
+        return self._tail.decode("utf-8", "replace").strip()
+
+
+def _clean_environment() -> dict[str, str]:
+    """What a worker may know of the user's environment: where programs are, and the language of messages."""
+    keep = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
+    clean = {name: os.environ[name] for name in keep if name in os.environ}
+    clean["HOME"] = clean["TMPDIR"] = tempfile.gettempdir()
+    return clean

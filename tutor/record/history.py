@@ -1,0 +1,194 @@
+"""What a learner did: attempts with source and verdict, hints used, solutions looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tutor.protocol import Verdict
+from tutor.record.store import FILE_NAME, clear, connect, data_folder, transaction
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt, without its source and verdict (see `History.source` and `History.verdict`).
+
+    `at` is in seconds since 1970 UTC. `passed` is never true for a run of some stages only."""
+
+    id: int
+    uid: str
+    set_id: str
+    slug: str
+    at: float
+    sha256: str
+    passed: bool
+    score: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a learner stands with one exercise. Times are seconds since 1970 UTC, or None for never."""
+
+    slug: str
+    attempts: int = 0
+    solved: bool = False
+    best_score: float = 0.0
+    last_at: float | None = None
+    solved_at: float | None = None
+    hints_used: int = 0
+    revealed_at: float | None = None
+
+
+class History:
+    """The history in one file. Every method is one transaction: after a kill, it is there whole or not at all.
+
+    One connection; not to be used by two threads at once. Use as a context manager, or call `close`."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self.db = db
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.db.close()
+
+    # ------------------------------------------------------------ attempts
+
+    def add(self, set_id: str, slug: str, source: bytes, verdict: Verdict, *, whole: bool = True) -> int:
+        """Keep an attempt and return its id. `whole=False` for a run of some stages only: it never solves."""
+        with clear(self.path), transaction(self.db):
+            return self.insert(
+                uid=os.urandom(16).hex(),
+                set_id=set_id,
+                slug=slug,
+                at=time.time(),
+                source=source,
+                passed=verdict.passed and whole,
+                score=verdict.score if whole else 0.0,
+                verdict=msgspec.json.encode(verdict),
+            )
+
+    def insert(
+        self, *, uid: str, set_id: str, slug: str, at: float, source: bytes, passed: bool, score: float, verdict: bytes
+    ) -> int:
+        """Insert one attempt; for use inside a transaction."""
+        sha256 = hashlib.sha256(source).hexdigest()
+        self.db.execute("INSERT OR IGNORE INTO source VALUES (?, ?)", (sha256, source))
+        row = (uid, set_id, slug, at, sha256, passed, score, verdict)
+        cursor = self.db.execute(
+            "INSERT INTO attempt (uid, set_id, slug, at, sha256, passed, score, verdict) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def attempts(self, set_id: str, slug: str) -> list[Attempt]:
+        """All attempts of one exercise, oldest first."""
+        query = "SELECT id, uid, set_id, slug, at, sha256, passed, score FROM attempt WHERE set_id = ? AND slug = ?"
+        rows = self._rows(f"{query} ORDER BY at, id", set_id, slug)
+        return [Attempt(r[0], r[1], r[2], r[3], r[4], r[5], bool(r[6]), r[7]) for r in rows]
+
+    def source(self, attempt_id: int) -> bytes:
+        """The file as it was at that attempt. `KeyError` if there is no such attempt."""
+        query = "SELECT bytes FROM source JOIN attempt USING (sha256) WHERE id = ?"
+        return bytes(self._one(query, attempt_id))
+
+    def verdict(self, attempt_id: int) -> Verdict:
+        """The verdict on that attempt. `KeyError` if there is no such attempt."""
+        data = self._one("SELECT verdict FROM attempt WHERE id = ?", attempt_id)
+        return msgspec.json.decode(data, type=Verdict)
+
+    # ------------------------------------------------------------ progress
+
+    def solved(self, set_id: str) -> set[str]:
+        """The slugs of the exercises that were passed at least once."""
+        query = "SELECT DISTINCT slug FROM attempt WHERE set_id = ? AND passed"
+        return {slug for (slug,) in self._rows(query, set_id)}
+
+    def status(self, set_id: str) -> dict[str, Progress]:
+        """Progress for every exercise of the set that was tried, had a hint used, or was revealed."""
+        query = """
+            SELECT slug, coalesce(n, 0), coalesce(solved, 0), coalesce(best, 0), last, first, coalesce(used, 0), seen
+            FROM (
+                SELECT slug FROM attempt WHERE set_id = :set UNION SELECT slug FROM hint WHERE set_id = :set
+                UNION SELECT slug FROM reveal WHERE set_id = :set
+            )
+            LEFT JOIN (
+                SELECT slug, count(*) AS n, max(passed) AS solved, max(score) AS best, max(at) AS last,
+                       min(CASE WHEN passed THEN at END) AS first
+                FROM attempt WHERE set_id = :set GROUP BY slug
+            ) USING (slug)
+            LEFT JOIN (SELECT slug, used FROM hint WHERE set_id = :set) USING (slug)
+            LEFT JOIN (SELECT slug, at AS seen FROM reveal WHERE set_id = :set) USING (slug)
+        """
+        with clear(self.path):
+            rows = self.db.execute(query, {"set": set_id}).fetchall()
+        return {r[0]: Progress(r[0], r[1], bool(r[2]), r[3], r[4], r[5], r[6], r[7]) for r in rows}
+
+    def progress(self, set_id: str, slug: str) -> Progress:
+        """Progress with one exercise; all zero if it was never touched."""
+        return self.status(set_id).get(slug, Progress(slug))
+
+    # ------------------------------------------------------------ hints and solutions
+
+    def hints_used(self, set_id: str, slug: str) -> int:
+        """How many hints of this exercise the learner has seen."""
+        rows = self._rows("SELECT used FROM hint WHERE set_id = ? AND slug = ?", set_id, slug)
+        return int(rows[0][0]) if rows else 0
+
+    def use_hint(self, set_id: str, slug: str, available: int) -> int:
+        """One hint more, of `available`; returns how many are used now."""
+        with clear(self.path), transaction(self.db):
+            used = min(self.hints_used(set_id, slug) + 1, available)
+            self.set_hints(set_id, slug, used, time.time())
+        return used
+
+    def set_hints(self, set_id: str, slug: str, used: int, at: float) -> None:
+        """At least this many hints are used; never fewer than before. For use inside a transaction."""
+        self.db.execute(
+            "INSERT INTO hint VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, at = excluded.at "
+            "WHERE excluded.used > used",
+            (set_id, slug, used, at),
+        )
+
+    def mark_revealed(self, set_id: str, slug: str, at: float | None = None) -> None:
+        """The learner looked at the solution; the first time counts."""
+        with clear(self.path):
+            self.set_revealed(set_id, slug, time.time() if at is None else at)
+
+    def set_revealed(self, set_id: str, slug: str, at: float) -> None:
+        """Like `mark_revealed`; for use inside a transaction."""
+        self.db.execute(
+            "INSERT INTO reveal VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = min(at, excluded.at)",
+            (set_id, slug, at),
+        )
+
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        with clear(self.path):
+            return self.db.execute(query, values).fetchall()
+
+    def _one(self, query: str, attempt_id: int) -> bytes:
+        rows = self._rows(query, attempt_id)
+        if not rows:
+            raise KeyError(attempt_id)
+        value: bytes = rows[0][0]
+        return value
+
+
+def open_history(path: Path | None = None) -> History:
+    """Open the learner's history, making or migrating its file. Raises `HistoryError` (or `NewerHistory`)."""
+    file = path if path is not None else data_folder() / FILE_NAME
+    return History(file, connect(file))

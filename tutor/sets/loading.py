@@ -1,0 +1,180 @@
+"""Finding a set by name or folder, and loading it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import tutor
+from tutor.sets.checks import check_set
+from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSet, UnknownSlug, did_you_mean, nearest
+from tutor.sets.exercise import Exercise, hash_files, raise_problems, read_exercise
+from tutor.sets.locate import line_of
+from tutor.sets.manifest import SetManifest
+from tutor.sets.reading import read_manifest, read_text
+
+ENTRY_POINTS = "kerneltutor.sets"
+_FOLDER = re.compile(r"\d\d_[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An exercise that cannot be loaded; the others of the set can."""
+
+    slug: str
+    chapter: str
+    number: int
+    error: SetError
+
+
+@dataclass(frozen=True)
+class ExerciseSet:
+    """A loaded set: its exercises in order. `broken` ones raise their own error when asked for by name."""
+
+    root: Path
+    manifest: SetManifest
+    exercises: tuple[Exercise, ...]
+    broken: tuple[Broken, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    @property
+    def title(self) -> str:
+        return self.manifest.title
+
+    @property
+    def slugs(self) -> list[str]:
+        return [e.slug for e in self.exercises]
+
+    def exercise(self, slug: str) -> Exercise:
+        """The exercise of this slug (`NN_slug` is understood too). `UnknownSlug` offers the nearest one."""
+        plain = re.sub(r"^\d+_", "", slug.strip()).removesuffix(".py")
+        for exercise in self.exercises:
+            if exercise.slug in (slug, plain):
+                return exercise
+        for broken in self.broken:
+            if broken.slug in (slug, plain):
+                raise broken.error
+        raise UnknownSlug(slug, nearest(plain.lower(), self.slugs), "`kerneltutor list` shows all exercises.")
+
+    def chapter(self, name: str) -> list[Exercise]:
+        """The exercises of one chapter, in order."""
+        return [e for e in self.exercises if e.chapter == name]
+
+    @cached_property
+    def sha256(self) -> str:
+        """A hash of everything in the set: exercises and solutions."""
+        return hash_files([(name, self.root / name) for name in ("exercises", "solutions")])
+
+    @cached_property
+    def public_sha256(self) -> str:
+        """A hash of what students are given: the exercises alone."""
+        return hash_files([("exercises", self.root / "exercises")])
+
+
+def chapter_title(chapter: str) -> str:
+    """What people read for a chapter's folder: `03_memory` is "03 Memory"."""
+    number, _, words = chapter.partition("_")
+    return f"{number} {words.replace('_', ' ').capitalize()}"
+
+
+def builtin_root() -> Path:
+    """Where the built-in set is: inside the package in a wheel, beside the package in a checkout."""
+    package = Path(tutor.__file__).resolve().parent
+    inside = package / "builtin"
+    return inside if (inside / "exercises" / "set.toml").is_file() else package.parent
+
+
+def find_set(name_or_path: str | Path | None = None) -> Path:
+    """The root of a set: None is the built-in one; else a folder, or the name of an installed package that announces
+    itself under the entry point group `kerneltutor.sets`. `UnknownSet` offers the nearest known name."""
+    if name_or_path is None:
+        return builtin_root()
+    path = Path(name_or_path).expanduser()
+    for root in (path, path.parent):
+        if (root / "exercises" / "set.toml").is_file() and (root == path or path.name == "exercises"):
+            return root.resolve()
+    if path.is_dir():
+        raise SetError(f"{path} holds no exercise set.", "A set is a folder with exercises/set.toml in it.")
+    return _installed(str(name_or_path))
+
+
+def load_set(root: Path) -> ExerciseSet:
+    """Load the set in `root`. A broken `set.toml` is a `ManifestError`; a broken exercise is put into `broken`."""
+    path = root / "exercises" / "set.toml"
+    manifest, text = read_manifest(path, SetManifest)
+    raise_problems(path, text, check_set(manifest))
+    _check_folders(root, manifest, path, text)
+    exercises: list[Exercise] = []
+    broken: list[Broken] = []
+    for chapter in manifest.chapters:
+        home = root / "exercises" / chapter
+        for folder in sorted(home.iterdir()) if home.is_dir() else []:
+            if not _FOLDER.fullmatch(folder.name) or not folder.is_dir():
+                continue
+            try:
+                exercise = read_exercise(
+                    folder, root / "solutions" / chapter / folder.name, manifest.id, manifest.chips
+                )
+                if twin := next((e for e in exercises if e.slug == exercise.slug), None):
+                    message = f'two exercises have the slug "{twin.slug}"; the other is {twin.folder}.'
+                    raise ManifestError(folder / "exercise.toml", [Problem(("slug",), message)])
+                exercises.append(exercise)
+            except SetError as error:
+                broken.append(Broken(folder.name[3:], chapter, int(folder.name[:2]), error))
+    return _check_requires(ExerciseSet(root, manifest, tuple(exercises), tuple(broken)))
+
+
+def _check_folders(root: Path, manifest: SetManifest, path: Path, text: str) -> None:
+    """Exercises in a folder that `chapters` leaves out would never be seen: say so."""
+    unknown = [
+        p.name for p in sorted((root / "exercises").iterdir())
+        if p.is_dir() and _FOLDER.fullmatch(p.name) and p.name not in manifest.chapters
+    ]  # fmt: skip
+    problems = [
+        Problem(("chapters",), f"leaves out the folder {name}.", did_you_mean(name, manifest.chapters))
+        for name in unknown
+    ]
+    raise_problems(path, text, problems)
+
+
+def _check_requires(loaded: ExerciseSet) -> ExerciseSet:
+    """Exercises that require a slug which does not exist are broken."""
+    known = {e.slug for e in loaded.exercises} | {b.slug for b in loaded.broken}
+    good: list[Exercise] = []
+    broken = list(loaded.broken)
+    for exercise in loaded.exercises:
+        missing = [slug for slug in exercise.manifest.requires if slug not in known]
+        if not missing:
+            good.append(exercise)
+            continue
+        path = exercise.folder / "exercise.toml"
+        line = line_of(read_text(path), ("requires",))
+        problems = [
+            Problem(("requires",), f'there is no exercise "{slug}".', did_you_mean(slug, known), line)
+            for slug in missing
+        ]
+        broken.append(Broken(exercise.slug, exercise.chapter, exercise.number, ManifestError(path, problems)))
+    return ExerciseSet(loaded.root, loaded.manifest, tuple(good), tuple(broken))
+
+
+def _installed(name: str) -> Path:
+    from importlib.metadata import entry_points  # slow to import, and only packages need it
+
+    points = entry_points(group=ENTRY_POINTS)
+    for point in points:
+        if point.name != name:
+            continue
+        # Looked up, not imported: a set is data, and none of its Python runs here.
+        spec = importlib.util.find_spec(point.module)
+        for place in spec.submodule_search_locations or () if spec else ():
+            if (Path(place) / "exercises" / "set.toml").is_file():
+                return Path(place)
+        raise SetError(f'The package of the set "{name}" ({point.module}) holds no exercises/set.toml.')
+    known = nearest(name, [p.name for p in points])
+    raise UnknownSet(name, known, "Give a folder with exercises/set.toml in it, or the name of an installed set.")

@@ -1,0 +1,28 @@
+"""The stage server: `python -I -m tutor.stage`. It imports JAX once, starts no backend, and forks for every run."""
+
+from __future__ import annotations
+
+import os
+
+os.environ["JAX_PLATFORMS"] = "cpu"  # before JAX is imported; a TPU on this machine is left to the device runner
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import warnings
+
+from tutor.jaxpr import compat
+from tutor.stage import jobs
+from tutor.wire import Hello
+from tutor.workers.forkserver import serve
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")
+    compat.preload()
+    jobs.warm()
+    serve(jobs.run, Hello(versions=compat.versions()))
+
+
+if __name__ == "__main__":
+    main()

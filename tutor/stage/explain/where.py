@@ -1,0 +1,86 @@
+"""Where in the learner's file an exception comes from.
+
+JAX tells it in four ways, tried in this order: the stack of the operation that JAX hung onto the exception
+(`JaxStackTraceBeforeTransformation`), the exception's own traceback, MLIR locations in a message, and `at FILE:LINE`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from types import TracebackType
+from typing import NamedTuple
+
+OPERATION = "JaxStackTraceBeforeTransformation"
+
+
+class Place(NamedTuple):
+    """A span of the learner's file: lines 1-based, columns 0-based as in `ast`; None where only the line is known."""
+
+    line: int
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+
+
+def chain(exc: BaseException) -> Iterator[BaseException]:
+    """`exc`, and what it was raised from."""
+    seen: set[int] = set()
+    queue: list[BaseException | None] = [exc]
+    while queue:
+        link = queue.pop(0)
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        queue += [link.__cause__, link.__context__]
+
+
+def places(exc: BaseException, path: str) -> list[Place]:
+    """The frames of `path` in the traceback of this one exception, outermost first."""
+    return [_place(tb) for tb in _frames(exc) if tb.tb_frame.f_code.co_filename == path]
+
+
+def place_of(exc: BaseException, path: str) -> Place | None:
+    """The innermost place in `path` that `exc` or its causes point at, or None."""
+    links = list(chain(exc))
+    operations = [link for link in links if type(link).__name__ == OPERATION]
+    for link in (*operations, *links):
+        if found := places(link, path):
+            return found[-1]
+    for link in links:
+        if found_in_text := place_in_text(str(link), path):
+            return found_in_text
+    return None
+
+
+def place_in_text(text: str, path: str) -> Place | None:
+    """The first place of `path` that a message names, as an MLIR location or as `FILE:LINE[:COLUMN]`."""
+    name = re.escape(path)
+    if m := re.search(rf'"{name}":(\d+):(\d+)(?: to (\d*):(\d+))?', text):
+        # MLIR columns here are 0-based already: they are Python's own offsets.
+        line = int(m[1])
+        end_line = (int(m[3]) if m[3] else line) if m[4] else None
+        return Place(line, int(m[2]), end_line, int(m[4]) if m[4] else None)
+    if m := re.search(rf"{name}:(\d+)(?::(\d+))?", text):
+        return Place(int(m[1]), int(m[2]) if m[2] else None)
+    return None
+
+
+def _frames(exc: BaseException) -> Iterator[TracebackType]:
+    tb = exc.__traceback__
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
+
+
+def _place(tb: TracebackType) -> Place:
+    line = tb.tb_lineno
+    if tb.tb_lasti < 0:
+        return Place(line)
+    span = next(islice(tb.tb_frame.f_code.co_positions(), tb.tb_lasti // 2, None), (None, None, None, None))
+    start, end, column, end_column = span
+    if start != line or column is None:
+        return Place(line)
+    return Place(line, column, end, end_column)

@@ -1,0 +1,120 @@
+"""What a stage child does for each kind of job: load, trace, then what was asked."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import msgspec
+from jax.experimental import pallas as pl
+
+from tutor.jaxpr import compat
+from tutor.jaxpr.checks import source_suspects, suspects
+from tutor.jaxpr.facts import case_facts
+from tutor.jaxpr.printing import marked
+from tutor.protocol import CaseFacts, CaseSpec, Finding
+from tutor.stage import artifacts
+from tutor.stage.attempt import CannotLoad, check_signature, decode, load
+from tutor.stage.hazards import simulate
+from tutor.stage.tracing import CannotTrace, Trace, trace
+from tutor.wire import ArtifactJob, HazardJob, Job, Loaded, Simulated, Traced, TraceJob
+from tutor.workers.arrays import pack, unpack
+from tutor.workers.forkserver import Send
+
+
+def run(job: Job, send: Send) -> None:
+    """Do one job in this child and send what comes of it. A refusal to load or trace is always said."""
+    try:
+        if isinstance(job, TraceJob):
+            _trace(job, send)
+        elif isinstance(job, ArtifactJob):
+            _artifacts(job, send)
+        elif isinstance(job, HazardJob):
+            _hazards(job, send)
+        else:
+            raise TypeError(f"the stage server has no {type(job).__name__}")
+    except (CannotLoad, CannotTrace) as refused:
+        send(Loaded([refused.finding], 0.0))
+
+
+def _trace(job: TraceJob, send: Send) -> None:
+    began = time.monotonic()
+    entry = load(job.attempt)
+    text = decode(job.attempt.source)
+    problem = check_signature(entry, job.attempt.entry, job.cases[0])
+    if problem:
+        raise CannotLoad(problem)
+    send(Loaded([], time.monotonic() - began))
+    for position, case in enumerate(job.cases):
+        began = time.monotonic()
+        try:
+            traced = trace(entry, case, text, job.attempt.path)
+        except CannotTrace as refused:
+            send(Traced(case.name, [refused.finding], time.monotonic() - began))
+            continue
+        picture = marked(traced.jaxpr, job.attempt.path, job.whole) if position == 0 else None
+        facts = _facts(traced, job.values.get(case.name), text, job.attempt.path)
+        send(Traced(case.name, [], time.monotonic() - began, facts=facts, marked=picture))
+
+
+def _facts(traced: Trace, packed: bytes | None, text: str, path: str) -> CaseFacts:
+    values = unpack(packed) if packed else {}
+    facts = case_facts(traced.jaxpr, traced.case, values, path)
+    by_position = {i: values[spec.name] for i, spec in enumerate(traced.case.inputs) if spec.name in values}
+    found = [*suspects(traced.jaxpr, by_position, path), *source_suspects(text, traced.jaxpr, path)]
+    return msgspec.structs.replace(facts, suspects=[_in_case(problem, traced.case) for problem in found])
+
+
+def _in_case(problem: Finding, case: CaseSpec) -> Finding:
+    return msgspec.structs.replace(problem, case=case.name)
+
+
+def _artifacts(job: ArtifactJob, send: Send) -> None:
+    entry = load(job.attempt)
+    text = decode(job.attempt.source)
+    for platform in job.platforms:
+        for case in job.cases:
+            traced = trace(entry, case, text, job.attempt.path)
+            send(artifacts.export(traced, platform, text, job.attempt.path))
+
+
+def _hazards(job: HazardJob, send: Send) -> None:
+    began = time.monotonic()
+    entry = load(job.attempt)
+    text = decode(job.attempt.source)
+    traced = trace(entry, job.case, text, job.attempt.path)
+    arrays = unpack(job.inputs)
+    outcome = simulate(traced.jaxpr, [arrays[spec.name] for spec in job.case.inputs], job.mode, text, job.attempt.path)
+    outputs = None
+    if outcome.outputs is not None:
+        outputs = pack({f"out{i}": array for i, array in enumerate(outcome.outputs)})
+    send(
+        Simulated(
+            case=job.case.name,
+            mode=job.mode,
+            outputs=outputs,
+            findings=outcome.findings,
+            printed=outcome.printed,
+            seconds=time.monotonic() - began,
+            unavailable=outcome.unavailable,
+        )
+    )
+
+
+def warm() -> None:
+    """Trace a small kernel in the server, so that its forks find JAX's caches warm. This starts no backend."""
+    with compat.target():
+        jax.make_jaxpr(_double)(jax.ShapeDtypeStruct((8, 128), jnp.float32))
+
+
+def _double(x: jax.Array) -> jax.Array:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            o_ref[...] = x_ref[...] * 2
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(kernel, grid=(1,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)  # type: ignore[no-any-return]

@@ -1,0 +1,284 @@
+"""A warm server that runs every job in a fork of its own.
+
+The server imports what its jobs need once and never runs a job itself, so it stays clean: it starts no JAX backend
+and no threads. It reads `Start` and `Cancel` from stdin, and writes `Hello`, then `Began`, `Piece` and `Ended` to
+stdout. Each child has its own session, limits and temporary home; what it prints is collected as text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import msgspec
+
+from tutor.protocol import Limits
+from tutor.wire import Began, Body, Broken, Cancel, Ended, Hello, Job, Piece, Reply, Request, Start
+from tutor.workers import confine
+from tutor.workers.frames import BadFrame, FrameBuffer, write_frame
+
+Send = Callable[[Body], None]
+Handler = Callable[[Job, Send], None]
+How = Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
+
+MEMORY_CHECK_SECONDS = 0.1
+LIMIT_EXIT = 77
+MEMORY_EXIT = 78
+READ_SIZE = 1 << 20
+
+
+@dataclass
+class Run:
+    """One child: its pipes, its limits, and what has come from it so far."""
+
+    id: int
+    pid: int
+    limits: Limits
+    home: Path
+    replies: int
+    output: int
+    began: float
+    frames: FrameBuffer
+    received: int = 0
+    printed: bytearray = field(default_factory=bytearray)
+    how: How | None = None
+
+
+def serve(handler: Handler, hello: Hello) -> None:
+    """Serve until stdin ends. Call it once, after everything that the jobs need has been imported."""
+    Server(handler).run(hello)
+
+
+class Server:
+    """The loop of a fork server."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._requests = os.dup(0)
+        self._answers = os.dup(1)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        self._selector = selectors.DefaultSelector()
+        self._runs: dict[int, Run] = {}
+        self._incoming = FrameBuffer()
+        self._decode = msgspec.msgpack.Decoder(Request).decode
+        self._checked_memory = 0.0
+
+    def run(self, hello: Hello) -> None:
+        confine.become_subreaper()
+        wake_read, wake_write = socket.socketpair()
+        wake_read.setblocking(False)
+        wake_write.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(wake_write.fileno(), warn_on_full_buffer=False)
+        self._selector.register(self._requests, selectors.EVENT_READ, self._read_requests)
+        self._selector.register(wake_read, selectors.EVENT_READ, lambda: wake_read.recv(4096))
+        gc.collect()
+        gc.freeze()  # forks then share the imported modules instead of copying them at the first collection
+        self._say(hello)
+        try:
+            while True:
+                for key, _ in self._selector.select(self._patience()):
+                    key.data()
+                self._enforce()
+                self._reap()
+        except EOFError:
+            pass
+        finally:
+            for run in list(self._runs.values()):
+                self._kill(run)
+                self._finish(run)
+
+    def _patience(self) -> float | None:
+        return MEMORY_CHECK_SECONDS if self._runs else None
+
+    def _say(self, reply: Reply) -> None:
+        try:
+            write_frame(self._answers, msgspec.msgpack.encode(reply))
+        except BrokenPipeError:
+            raise EOFError from None
+
+    def _read_requests(self) -> None:
+        data = os.read(self._requests, READ_SIZE)
+        if not data:
+            raise EOFError
+        for body in self._incoming.feed(data):
+            request = self._decode(body)
+            if isinstance(request, Start):
+                self._start(request)
+            elif isinstance(request, Cancel) and request.id in self._runs:
+                run = self._runs[request.id]
+                run.how = run.how or "cancelled"
+                self._kill(run)
+
+    # ------------------------------------------------------------ one run
+
+    def _start(self, start: Start) -> None:
+        limits = start.job.limits
+        home = Path(tempfile.mkdtemp(prefix="kerneltutor-"))
+        reply_read, reply_write = os.pipe()
+        output_read, output_write = os.pipe()
+        server = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _child(self._handler, start.job, limits, home, server, reply_write, output_write)
+        os.close(reply_write)
+        os.close(output_write)
+        run = Run(
+            start.id, pid, limits, home, reply_read, output_read, time.monotonic(), FrameBuffer(limits.reply_bytes)
+        )
+        self._runs[start.id] = run
+        for descriptor, read in ((reply_read, self._read_replies), (output_read, self._read_output)):
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ, lambda read=read, run=run: read(run))
+        self._say(Began(id=start.id, group=pid))
+
+    def _read_replies(self, run: Run) -> bool:
+        """Pass on what has arrived; False when nothing more will come now."""
+        data = self._read(run.replies)
+        if not data:
+            return False
+        run.received += len(data)
+        try:
+            if run.received > run.limits.reply_bytes:
+                raise BadFrame("too many bytes")
+            for body in run.frames.feed(data):
+                self._say(Piece(id=run.id, body=body))
+        except BadFrame:
+            run.how = run.how or "reply"
+            self._kill(run)
+        return True
+
+    def _read_output(self, run: Run) -> bool:
+        data = self._read(run.output)
+        room = run.limits.output_bytes - len(run.printed)
+        run.printed += data[: max(room, 0)]
+        return bool(data)
+
+    def _read(self, descriptor: int) -> bytes:
+        try:
+            data = os.read(descriptor, READ_SIZE)
+        except BlockingIOError:
+            return b""
+        if not data:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(descriptor)
+        return data
+
+    def _enforce(self) -> None:
+        now = time.monotonic()
+        check_memory = now - self._checked_memory >= MEMORY_CHECK_SECONDS
+        if check_memory:
+            self._checked_memory = now
+        for run in self._runs.values():
+            if run.how is None and now - run.began > run.limits.wall_seconds:
+                run.how = "wall"
+                self._kill(run)
+            elif run.how is None and check_memory:
+                allowed = run.limits.data_bytes or confine.default_data_bytes()
+                if confine.resident_bytes(run.pid) > allowed:
+                    run.how = "memory"
+                    self._kill(run)
+
+    def _reap(self) -> None:
+        for run in list(self._runs.values()):
+            pid, status = os.waitpid(run.pid, os.WNOHANG)
+            if pid:
+                _kill_group(run.pid)  # what the child left behind
+                self._finish(run, status)
+        self._kill_strays()
+
+    def _finish(self, run: Run, status: int | None = None) -> None:
+        if status is None:
+            with contextlib.suppress(ChildProcessError):
+                _, status = os.waitpid(run.pid, 0)
+        while self._read_replies(run):
+            pass
+        while self._read_output(run):
+            pass
+        for descriptor in (run.replies, run.output):
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(descriptor)
+            os.close(descriptor)
+        shutil.rmtree(run.home, ignore_errors=True)
+        del self._runs[run.id]
+        how, detail = _how_it_ended(run, status or 0)
+        printed = run.printed.decode("utf-8", "backslashreplace")
+        with contextlib.suppress(EOFError):
+            self._say(Ended(id=run.id, how=how, detail=detail, printed=printed, seconds=time.monotonic() - run.began))
+
+    def _kill(self, run: Run) -> None:
+        _kill_group(run.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(run.pid, signal.SIGKILL)
+
+    def _kill_strays(self) -> None:
+        """Kill and collect orphans that left their process group; they were handed to this subreaper."""
+        known = {run.pid for run in self._runs.values()}
+        for pid in confine.children_of(os.getpid()):
+            if pid not in known:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _child(handler: Handler, job: Job, limits: Limits, home: Path, server: int, replies: int, output: int) -> NoReturn:
+    """Everything a forked child does. It leaves by `os._exit`, so nothing of the server runs twice."""
+    code = 0
+    try:
+        gc.unfreeze()
+        confine.confine(limits, home, server, {replies}, output)
+
+        def send(body: Body) -> None:
+            write_frame(replies, msgspec.msgpack.encode(body))
+
+        try:
+            handler(job, send)
+        except MemoryError:
+            code = MEMORY_EXIT
+        except Exception as error:
+            send(Broken(message=f"{type(error).__name__}: {error}", traceback=traceback.format_exc()))
+    except BaseException:
+        code = LIMIT_EXIT
+        with contextlib.suppress(Exception):
+            traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _how_it_ended(run: Run, status: int) -> tuple[How, str]:
+    if run.how is not None:
+        return run.how, ""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGXCPU:
+            return "cpu", ""
+        return "signal", signal.Signals(number).name
+    code = os.WEXITSTATUS(status)
+    if code == MEMORY_EXIT:
+        return "memory", ""
+    return ("done", "") if code == 0 else ("exit", str(code))
