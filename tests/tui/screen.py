@@ -68,6 +68,12 @@ class Driven:
             await self.pilot.pause(0.01)
         raise AssertionError(f"never became so; the screen was:\n{self.text()}")
 
+    async def edit(self, *keys: str) -> None:
+        """Open the editor, the cursor on the first line, and press keys there."""
+        await self.press("f4")
+        await self.until(lambda: self.editor.has_focus)
+        await self.press("ctrl+home", *keys)
+
     async def check(self) -> None:
         """Press F5 and wait for the verdict."""
         done = len(self.checker.finished)

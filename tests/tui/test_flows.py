@@ -35,7 +35,7 @@ async def test_a_lesson_is_shown_first_and_a_check_fills_the_ladder(tmp_path: Pa
 
 async def test_typing_saves_and_checks_the_new_text(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
-        await run.press("f4", "ctrl+home")
+        await run.edit()
         await run.press(*"# hi", "enter")
         assert "modified" in run.lines()[0]
         await run.press("ctrl+s")
@@ -48,7 +48,7 @@ async def test_typing_saves_and_checks_the_new_text(tmp_path: Path) -> None:
 async def test_a_newer_save_cancels_the_running_check(tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with driven(tmp_path, FakeChecker(judged, gate=gate)) as run:
-        await run.press("f4", "ctrl+home", "a", "ctrl+s")
+        await run.edit("a", "ctrl+s")
         await run.until(lambda: len(run.checker.started) == 1)
         assert "checking" in run.lines()[0]
         await run.press("b", "ctrl+s")
@@ -90,7 +90,7 @@ async def test_letters_act_outside_the_editor_and_are_text_inside(tmp_path: Path
         await run.check()
         await run.press("j")
         assert run.one(Work).active == "jaxpr"
-        await run.press("f4", "ctrl+home", "n", "j", "h")
+        await run.edit("n", "j", "h")
         assert run.editor.text.startswith("njhimport")
         await run.press("ctrl+z", "ctrl+s", "escape", "n")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
@@ -126,19 +126,20 @@ async def test_findings_go_to_the_line_and_explain_themselves(tmp_path: Path) ->
 async def test_a_finding_points_at_its_line_after_edits_above_it(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.check()
-        await run.press("f4", "ctrl+home", "enter", "enter", "f10", "enter")
+        await run.edit("enter", "enter", "f10", "enter")
         assert run.editor.cursor_location[0] == 17
 
 
 async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.check()
-        await run.press("f4")
+        await run.edit()
         run.editor.go_to(14)
         await run.pilot.pause()
-        await run.press("f8")
         view = run.one(JaxprView)
-        assert view.cursor == 6
+        await run.until(lambda: view.cursor == 6)
+        await run.press("f8")
+        await run.until(lambda: view.has_focus)
         await run.press("right_square_bracket")
         assert view.cursor == 8 and run.editor.cursor_location[0] == 15
         assert "L load" in run.lines()[-2] and "line 16" in run.lines()[-2]
@@ -194,7 +195,7 @@ async def test_a_fault_of_the_tutor_is_said_and_loses_nothing(tmp_path: Path) ->
         raise RuntimeError("worker [/x] vanished")
 
     async with driven(tmp_path, FakeChecker(broken)) as run:
-        await run.press("f4", "ctrl+home", "a", "f5")
+        await run.edit("a", "f5")
         await run.until(lambda: "The tutor itself failed" in run.text())
         assert "worker [/x] vanished" in run.text()
         assert run.path.read_text().startswith("aimport")

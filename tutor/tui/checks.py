@@ -25,7 +25,7 @@ class Checks[E: Exercise]:
     """Feeds the events of the newest check, folded into a `Run`, to `report`."""
 
     def __init__(self, checker: Checker[E], report: Callable[[Run], None]) -> None:
-        self._checker = checker
+        self.checker = checker
         self._report = report
         self._task: asyncio.Task[None] | None = None
         self.run = Run(stages=tuple(checker.stages))
@@ -36,7 +36,7 @@ class Checks[E: Exercise]:
         if older is not None:
             older.cancel()
         lines = tuple(source_lines(source))
-        fresh = Run(stages=tuple(self._checker.stages), lines=lines, running=True)
+        fresh = Run(stages=tuple(self.checker.stages), lines=lines, running=True)
         self._task = asyncio.create_task(self._follow(fresh, older, exercise, source, path))
 
     def cancel(self) -> bool:
@@ -51,7 +51,7 @@ class Checks[E: Exercise]:
     def forget(self) -> None:
         """Cancel what runs and begin with an empty ladder."""
         self.cancel()
-        self._tell(Run(stages=tuple(self._checker.stages)))
+        self._tell(Run(stages=tuple(self.checker.stages)))
 
     async def aclose(self) -> None:
         """Cancel what runs, wait until it has gone, and end the checker."""
@@ -59,7 +59,7 @@ class Checks[E: Exercise]:
         if task is not None:
             task.cancel()
             await asyncio.wait([task], timeout=_PATIENCE)
-        await self._checker.aclose()
+        await self.checker.aclose()
 
     def _tell(self, run: Run) -> None:
         self.run = run
@@ -69,7 +69,7 @@ class Checks[E: Exercise]:
         self._tell(run)
         if older is not None and not older.done():
             await asyncio.wait([older], timeout=_PATIENCE)
-        events = self._checker.check(exercise, source, path)
+        events = self.checker.check(exercise, source, path)
         try:
             async for event in events:
                 if self._task is not asyncio.current_task():

@@ -8,6 +8,7 @@ from pathlib import Path
 from textual import on
 from textual.screen import Screen
 
+from tutor.sets import SetError
 from tutor.tui.checks import Checks
 from tutor.tui.desk import Desk
 from tutor.tui.model import Run
@@ -62,8 +63,8 @@ class DeskScreen[E: Exercise](Screen[None]):
         try:
             desk = Desk(exercise, self._course.file(exercise), self._sides)
             desk.read()
-        except OSError as error:
-            self._complain(f"Cannot open the file of {exercise.slug}: {error.strerror or error}")
+        except (OSError, SetError) as error:
+            self._complain(f"Cannot open the file of {exercise.slug}: {_why(error)}")
             return
         self._desk, self._checked = desk, None
         self._checks.forget()
@@ -119,7 +120,7 @@ class DeskScreen[E: Exercise](Screen[None]):
         except OSError as error:
             kept = self._desk.side.keep(self._editor.text)
             where = f" Your text is kept in {kept}." if kept else " Your text is only on this screen."
-            self._complain(f"Cannot write {self._desk.path}: {error.strerror or error}.{where}")
+            self._complain(f"Cannot write {self._desk.path}: {_why(error)}.{where}")
             return False
         self.show_edit()
         return True
@@ -168,7 +169,7 @@ class DeskScreen[E: Exercise](Screen[None]):
         try:
             self._desk.read()
         except OSError as error:
-            self._complain(f"Cannot read {self._desk.path}: {error.strerror or error}")
+            self._complain(f"Cannot read {self._desk.path}: {_why(error)}")
             return
         cursor, top = self._editor.cursor_location, self._editor.scroll_offset.y
         self._put_in_editor()
@@ -235,8 +236,8 @@ class DeskScreen[E: Exercise](Screen[None]):
             return
         try:
             kept = self._course.reset(self._desk.exercise)
-        except OSError as error:
-            self._complain(f"Cannot reset {self._desk.path}: {error.strerror or error}")
+        except (OSError, SetError) as error:
+            self._complain(f"Cannot reset {self._desk.path}: {_why(error)}")
             return
         self._reload()
         if kept is not None:
@@ -249,3 +250,10 @@ class DeskScreen[E: Exercise](Screen[None]):
 
     async def on_unmount(self) -> None:
         await self._checks.aclose()
+
+
+def _why(error: OSError | SetError) -> str:
+    """The reason alone: the sentence around it names the file."""
+    if isinstance(error, SetError):
+        return f"{error.message} {error.hint or ''}".strip()
+    return error.strerror or str(error)

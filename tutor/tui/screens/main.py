@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
+from tutor.sets import chapter_title
 from tutor.tui.keys import bindings
 from tutor.tui.model import Run, Shift, Trace, caused_by, flags, letters
 from tutor.tui.ports import Checker, Course, Exercise, History
 from tutor.tui.screens.desk_screen import DeskScreen
 from tutor.tui.text import seconds
-from tutor.tui.widgets.course_tree import CourseTree, Exercises, chapter_title
+from tutor.tui.widgets.course_tree import CourseTree, Exercises
 from tutor.tui.widgets.editor import CodeEditor
 from tutor.tui.widgets.findings_list import FindingsList
 from tutor.tui.widgets.jaxpr_view import JaxprView
@@ -74,6 +75,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         exercise = wanted or self._next_unsolved(None) or next(iter(self._course.exercises), None)
         if exercise is not None:
             self._open(exercise)
+        self.run_worker(self._checks.checker.warm())
 
     def on_resize(self, event: events.Resize) -> None:
         small = event.size.width < 60 or event.size.height < 20
