@@ -11,7 +11,7 @@ import click
 
 from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.render import render_verdict
-from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
+from tutor.cli.session import Session, Verb, complete_slug, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, table
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished, StageStarted
@@ -20,7 +20,7 @@ from tutor.sets import Exercise, did_you_mean
 
 
 @click.command("check", cls=Verb)
-@click.argument("slug", type=SLUG, required=False)
+@click.argument("slug", required=False, shell_complete=complete_slug)
 @click.argument("file", required=False)
 @click.option("--all", "every", is_flag=True, help="Check every exercise that you have begun.")
 @click.option("--stage", metavar="NAME", help="Run this stage and those that it needs, and no other.")
@@ -28,7 +28,13 @@ from tutor.sets import Exercise, did_you_mean
 @json_option
 @pass_session
 def check(
-    session: Session, slug: str | None, file: str | None, every: bool, stage: str | None, seed: int | None, as_json: bool
+    session: Session,
+    slug: str | None,
+    file: str | None,
+    every: bool,
+    stage: str | None,
+    seed: int | None,
+    as_json: bool,
 ) -> int:
     """Judge your file of an exercise, or FILE (`-` reads standard input)."""
     target = stage_named(stage)
@@ -104,7 +110,12 @@ async def _check_once(
 
 
 async def judge(
-    ladder: Ladder, exercise: Exercise, source: bytes, path: str, target: StageName | None = None, seed: int | None = None
+    ladder: Ladder,
+    exercise: Exercise,
+    source: bytes,
+    path: str,
+    target: StageName | None = None,
+    seed: int | None = None,
 ) -> Verdict:
     """Run the ladder; on a terminal, the stage under way is shown meanwhile."""
     verdict: Verdict | None = None

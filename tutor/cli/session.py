@@ -124,7 +124,8 @@ class Verb(click.Command):
         self.params += shared_options()
 
 
-def _complete_slug(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
+def complete_slug(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
+    """The slugs of the set that begin so, for the shell."""
     from click.shell_completion import CompletionItem
 
     try:
@@ -135,5 +136,5 @@ def _complete_slug(ctx: click.Context, _: click.Parameter, incomplete: str) -> l
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)
-slug_argument = click.argument("slug", shell_complete=_complete_slug)
+slug_argument = click.argument("slug", shell_complete=complete_slug)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
