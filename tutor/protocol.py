@@ -304,7 +304,8 @@ class Alias(Record, frozen=True):
 class BlockWalk(Record, frozen=True):
     """Which block one operand has at every grid step, in program order; `blocks[step]` is what the index map gives.
 
-    `block_shape` has 1 where a dimension is squeezed. `element[d]`: the index map counts elements there."""
+    `block_shape` has 1 where a dimension is squeezed. `element[d]`: the index map counts elements there. `moved`: the
+    entry's output has this output's elements at other indices (a transpose or reshape stands between)."""
 
     operand: str
     array_shape: list[int]
@@ -312,6 +313,7 @@ class BlockWalk(Record, frozen=True):
     blocks: list[list[int]]
     output: int | None = None
     element: list[bool] = []
+    moved: bool = False
 
 
 class KernelFacts(Record, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -139,6 +140,22 @@ def test_a_read_only_workspace_is_said_plainly(workspace: Workspace, scale: Exer
         assert workspace.read(scale) == b"mine"
     finally:
         path.parent.chmod(0o755)
+
+
+def test_a_read_only_file_system_loses_nothing(
+    workspace: Workspace, scale: Exercise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workspace.save(scale, "mine")
+
+    def refuse(target: Path, data: bytes) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(target))
+
+    monkeypatch.setattr("tutor.sets.workspace.write_atomic", refuse)
+    with pytest.raises(WorkspaceError, match=r"01_scale\.py: Read-only file system\."):
+        workspace.save(scale, "lost?")
+    with pytest.raises(WorkspaceError):
+        workspace.reset(scale)
+    assert path.read_text() == "mine" and workspace.read(scale) == b"mine"
 
 
 def test_a_workspace_that_cannot_be(tmp_path: Path, scale: Exercise) -> None:

@@ -130,9 +130,8 @@ def loops(n: Any, x: Any) -> Any:
         lax.fori_loop(0, n_ref[0], more, 0)
 
     smem = pl.BlockSpec(memory_space=pltpu.SMEM)
-    return pl.pallas_call(
-        kernel, in_specs=[smem, pl.BlockSpec()], out_shape=f32(8, 128), scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)]
-    )(n, x)  # fmt: skip
+    scratch = [pltpu.VMEM((8, 128), jnp.float32)]
+    return pl.pallas_call(kernel, in_specs=[smem, pl.BlockSpec()], out_shape=f32(8, 128), scratch_shapes=scratch)(n, x)
 
 
 def gather_pages(pages: Any, table: Any) -> Any:

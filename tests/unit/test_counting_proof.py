@@ -165,7 +165,7 @@ def build(program: list[Any], x_ref: Any, hbm: Any, o_ref: Any, step: Any) -> No
             case "copy":
                 pltpu.sync_copy(hbm.at[pl.ds(0, rest[0])], o_ref.at[pl.ds(0, rest[0])])
             case "loop":
-                jax.lax.fori_loop(0, rest[0], lambda i, c: build(rest[1], x_ref, hbm, o_ref, step) or c, 0)
+                jax.lax.fori_loop(0, rest[0], lambda i, c, body=rest[1]: build(body, x_ref, hbm, o_ref, step) or c, 0)
             case "when":
                 pl.when(step == rest[0])(lambda body=rest[1]: build(body, x_ref, hbm, o_ref, step))
             case "either":

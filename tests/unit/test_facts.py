@@ -33,7 +33,7 @@ from kernel_samples import (
 
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.fingerprint import fingerprint
-from tutor.protocol import Alias, CaseSpec, Dot, Primitive
+from tutor.protocol import Alias, ArraySpec, CaseSpec, Dot, Primitive
 
 SPARSE = {"rows": i32(5), "cols": i32(5), "blocks": f32(5, 32, 64), "dense": f32(128, 128)}
 ROWS, COLS = np.array([1, 1, 2, 4, 4], np.int32), np.array([0, 1, 1, 0, 0], np.int32)
@@ -202,11 +202,82 @@ def test_a_kernel_inside_a_loop_is_found():
     assert "scan" in [p.name for p in facts.outside]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_core_map_works_on_refs_of_the_program_around():
+    def entry(x):
+        def body(refs):
+            x_ref, y_ref = refs
+
+            @pl.core_map(pltpu.TensorCoreMesh(axis_name="core", num_cores=1))
+            def _():
+                def with_buffer(buf):
+                    pltpu.sync_copy(x_ref, buf)
+                    buf[...] = buf[...] * 2.0
+                    pltpu.sync_copy(buf, y_ref)
+
+                pl.run_scoped(with_buffer, pltpu.VMEM((8, 128), jnp.float32))
+
+        return pl.run_state(body)((x, jnp.zeros_like(x)))[1]
+
+    facts = facts_of(entry, {"x": f32(8, 128)})
+    kernel = the_kernel(facts)
+    assert [(o.argument, o.role, o.space) for o in kernel.kernel.operands] == [
+        ("x", "input", "any"),
+        ("fresh", "output", "any"),
+        (None, "scratch", "vmem"),
+    ]
+    assert (kernel.kernel.copies, kernel.kernel.bytes_in, kernel.kernel.bytes_out) == (2, 4096, 4096)
+    assert (kernel.output_arguments, facts.outside) == ([0], [])
+
+
+@pytest.mark.parametrize(
+    ("after", "moved"),
+    [(lambda out: out, False), (lambda out: out.astype(jnp.bfloat16), False), (jnp.transpose, True),
+     (lambda out: out.reshape(128, 8).reshape(8, 128), True)],
+)  # fmt: skip
+def test_an_output_that_is_moved_afterwards_says_so(after, moved):
+    def entry(x):
+        kernel = pl.pallas_call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...]), out_shape=f32(8, 128))
+        return after(kernel(x))
+
+    kernel = the_kernel(facts_of(entry, {"x": f32(8, 128)}))
+    assert kernel.output_arguments == [0]
+    assert [(w.operand, w.output, w.moved) for w in kernel.walks] == [("x_ref", None, False), ("o_ref", 0, moved)]
+
+
+def test_shard_map_and_vmap_are_read_through():
+    def entry(x):
+        block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        call = pl.pallas_call(
+            lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...]), grid=(2,), in_specs=[block], out_specs=block,
+            out_shape=f32(16, 128),
+        )  # fmt: skip
+        return jax.vmap(call)(x)
+
+    kernel = the_kernel(facts_of(entry, {"x": f32(3, 16, 128)}))
+    assert (kernel.kernel.grid, kernel.kernel.operands[0].block_shape) == ([3, 2], [None, 8, 128])
+
+    mesh = jax.sharding.AbstractMesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("d")
+
+    def sharded(x):
+        call = pl.pallas_call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...]), out_shape=f32(8, 128))
+        return jax.shard_map(call, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)(x)
+
+    with jax.sharding.use_abstract_mesh(mesh):
+        jaxpr = jax.make_jaxpr(sharded)(f32(16, 128))
+    case = CaseSpec(name="s", inputs=[ArraySpec("x", [16, 128], "float32")], outputs=[], static={}, sizes={})
+    facts = case_facts(jaxpr, case, None, __file__)
+    assert [o.argument for o in the_kernel(facts).kernel.operands] == ["x", None]
+    assert (facts.outside, the_kernel(facts).output_arguments) == ([], [0])
+
+
 def test_modes():
     def modes(semantics):
+        block = pl.BlockSpec((8, 128), lambda i, j: (i, j))
         call = pl.pallas_call(
             lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...]), grid=(2, 2), out_shape=f32(16, 256),
-            in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j))], out_specs=pl.BlockSpec((8, 128), lambda i, j: (i, j)),
+            in_specs=[block], out_specs=block,
             compiler_params=pltpu.CompilerParams(dimension_semantics=semantics),
         )  # fmt: skip
         return facts_of(call, {"x": f32(16, 256)}).modes
@@ -283,9 +354,8 @@ jnp.zeros(3) + 1
 assert backends_started()
 """
     root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, env={"JAX_PLATFORMS": "cpu", "PATH": ""}, capture_output=True, text=True
-    )  # fmt: skip
+    env = {"JAX_PLATFORMS": "cpu", "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -26,8 +26,8 @@ from kernel_samples import (
     two_kernels,
 )
 
-from tutor.jaxpr.printing import marked
 from tutor.jaxpr.primitives import explain
+from tutor.jaxpr.printing import marked
 
 EVERYTHING = [
     (matmul, (bf16(256, 512), bf16(512, 128))),

@@ -11,7 +11,7 @@ import click
 
 from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.render import render_verdict
-from tutor.cli.session import Session, Verb, complete_slug, json_option, pass_session, say, show_json
+from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, table
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished, StageStarted
@@ -20,7 +20,7 @@ from tutor.sets import Exercise, did_you_mean
 
 
 @click.command("check", cls=Verb)
-@click.argument("slug", required=False, shell_complete=complete_slug)
+@click.argument("slug", type=SLUG, required=False)
 @click.argument("file", required=False)
 @click.option("--all", "every", is_flag=True, help="Check every exercise that you have begun.")
 @click.option("--stage", metavar="NAME", help="Run this stage and those that it needs, and no other.")

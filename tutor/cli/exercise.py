@@ -7,7 +7,7 @@ import datetime
 import click
 
 from tutor.cli.errors import ExitCode, Refused
-from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json, slug_argument
+from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, paint, plain, table
 from tutor.sets import chapter_title
 from tutor.sets.reading import read_text
@@ -15,7 +15,7 @@ from tutor.sets.reveal import why_hidden
 
 
 @click.command("show", cls=Verb)
-@slug_argument
+@click.argument("slug", type=SLUG)
 @json_option
 @pass_session
 def show(session: Session, slug: str, as_json: bool) -> int:
@@ -44,7 +44,7 @@ def show(session: Session, slug: str, as_json: bool) -> int:
 
 
 @click.command("hint", cls=Verb)
-@slug_argument
+@click.argument("slug", type=SLUG)
 @click.option("--seen", is_flag=True, help="Show again the hints that you have seen, and no new one.")
 @json_option
 @pass_session
@@ -71,7 +71,7 @@ def hint(session: Session, slug: str, seen: bool, as_json: bool) -> int:
 
 
 @click.command("solution", cls=Verb)
-@slug_argument
+@click.argument("slug", type=SLUG)
 @pass_session
 def solution(session: Session, slug: str) -> int:
     """The reference solution, when the set allows it (after a pass, unless the set says otherwise)."""
@@ -95,7 +95,7 @@ def solution(session: Session, slug: str) -> int:
 
 
 @click.command("reset", cls=Verb)
-@slug_argument
+@click.argument("slug", type=SLUG)
 @json_option
 @pass_session
 def reset(session: Session, slug: str, as_json: bool) -> int:

@@ -9,7 +9,7 @@ import click
 from tutor.cli.check import attempt_of, show
 from tutor.cli.errors import ExitCode
 from tutor.cli.marked import access_table, marked_text
-from tutor.cli.session import Session, Verb, json_option, pass_session, show_json, slug_argument
+from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, show_json
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced
 from tutor.protocol import Verdict
@@ -17,7 +17,7 @@ from tutor.sets import Exercise
 
 
 @click.command("jaxpr", cls=Verb)
-@slug_argument
+@click.argument("slug", type=SLUG)
 @click.argument("file", required=False)
 @click.option("--whole", is_flag=True, help="The whole program and the index maps too, not only the kernels.")
 @json_option

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tutor.cli.marked import COLOURS
 from tutor.cli.text import cut, one_line, paint, plural, size, table, times
 from tutor.protocol import Access, Kernel
-
-# The same letters as in the gutter of the screen.
-GLYPHS = {"load": "L", "store": "S", "accumulate": "A", "copy_start": "C", "copy_wait": "W", "semaphore": "M"}
-COLOURS = {
-    "load": "blue", "store": "yellow", "accumulate": "magenta", "copy_start": "cyan", "copy_wait": "cyan",
-    "semaphore": "green",
-}  # fmt: skip
+from tutor.tui.model import LETTERS
 
 
 def line_of_counts(kernels: Sequence[Kernel]) -> str:
@@ -50,7 +45,7 @@ def _row(access: Access) -> tuple[str, ...]:
     kind = access.kind.replace("_", " ") + ("?" if access.branch else "")
     line = "" if access.line is None else str(access.line)
     return (
-        GLYPHS[access.kind], cut(one_line(access.ref), 24), access.space, kind, line, shape, access.dtype,
+        LETTERS[access.kind], cut(one_line(access.ref), 24), access.space, kind, line, shape, access.dtype,
         times(access.per_step), size(access.bytes_per_step),
     )  # fmt: skip
 

@@ -124,17 +124,21 @@ class Verb(click.Command):
         self.params += shared_options()
 
 
-def complete_slug(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
-    """The slugs of the set that begin so, for the shell."""
-    from click.shell_completion import CompletionItem
+class Slug(click.types.StringParamType):
+    """The slug of an exercise; the shell completes it."""
 
-    try:
-        exercises = ctx.find_root().ensure_object(Session).set.exercises
-    except Exception:  # a broken set must not spoil the learner's prompt
-        return []
-    return [CompletionItem(e.slug, help=e.title) for e in exercises if e.slug.startswith(incomplete)]
+    name = "slug"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            exercises = ctx.find_root().ensure_object(Session).set.exercises
+        except Exception:  # a broken set must not spoil the learner's prompt
+            return []
+        return [CompletionItem(e.slug, help=e.title) for e in exercises if e.slug.startswith(incomplete)]
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)
-slug_argument = click.argument("slug", shell_complete=complete_slug)
+SLUG = Slug()
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

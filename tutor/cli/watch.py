@@ -12,13 +12,13 @@ from watchfiles import awatch
 from tutor.cli.check import attempt_of, judge, keep, show
 from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.listing import next_unsolved
-from tutor.cli.session import Session, Verb, complete_slug, pass_session, say
+from tutor.cli.session import SLUG, Session, Verb, pass_session, say
 from tutor.ladder.check import Ladder
 from tutor.sets import Exercise
 
 
 @click.command("watch", cls=Verb)
-@click.argument("slug", required=False, shell_complete=complete_slug)
+@click.argument("slug", type=SLUG, required=False)
 @pass_session
 def watch(session: Session, slug: str | None) -> int:
     """Check your file whenever you save it. Without SLUG: the next unsolved exercise. Ctrl+C ends it."""

@@ -389,3 +389,9 @@ def jaxpr_with(
         constvars=constvars, invars=invars, outvars=list(outvars), eqns=list(eqns), consts=consts, effects=found,
         debug_info=names,
     )  # fmt: skip
+
+
+def written(jaxpr: Jaxpr) -> set[Var]:
+    """The inputs of a jaxpr that are Refs and that it writes."""
+    effects = (state_types.WriteEffect, state_types.AccumEffect)
+    return {effect.input for effect in jaxpr.effects if isinstance(effect, effects)}

@@ -60,6 +60,7 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
     parts = call.parts
     level = read_kernel(parts.jaxpr, parts.names, file_name)
     steps = None if None in call.grid else math.prod(g for g in call.grid if g is not None)
+    moved_outputs = {s.output[1] for s in program.outputs if s.output and s.output[0] == number and s.moved}
     moved = traffic(level, parts, call.grid, steps, call.values[: len(parts.prefetch)])
     kernel = Kernel(
         name=clean(parts.name),
@@ -86,12 +87,12 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
         steps=steps,
         interpret=parts.interpret,
         line=call.place.line if call.place else None,
-        output_arguments=[_flows_to(program.outputs, (number, i)) for i in range(len(parts.outputs))],
-        walks=_walks(call, level, steps),
+        output_arguments=[_flows_to(program.outputs, (number, i)) for i in range(len(parts.outputs + call.written))],
+        walks=_walks(call, level, steps, moved_outputs),
     )
 
 
-def _walks(call: KernelCall, level: Level, steps: int | None) -> list[BlockWalk]:
+def _walks(call: KernelCall, level: Level, steps: int | None, moved: set[int]) -> list[BlockWalk]:
     if steps is None or steps > MOST_WALKED:
         return []
     parts = call.parts
@@ -105,8 +106,9 @@ def _walks(call: KernelCall, level: Level, steps: int | None) -> list[BlockWalk]
                     array_shape=list(walk.array_shape),
                     block_shape=list(walk.block_shape),
                     blocks=walk.blocks.tolist(),
-                    output=parts.outputs.index(ref) if ref in parts.outputs else None,
+                    output=(output := parts.outputs.index(ref) if ref in parts.outputs else None),
                     element=list(walk.element),
+                    moved=output in moved,
                 )
             )
     return found
@@ -118,7 +120,9 @@ def _operands(call: KernelCall, level: Level) -> list[Operand]:
     groups: list[tuple[Role, tuple[Var, ...]]] = [
         ("prefetch", parts.prefetch), ("input", parts.inputs), ("output", parts.outputs), ("scratch", parts.scratch)
     ]  # fmt: skip
-    refs = [(role, var) for role, group in groups for var in group]
+    refs: list[tuple[Role, Var]] = [
+        ("output" if var in call.written else role, var) for role, group in groups for var in group
+    ]
     found = [_operand(parts, level, role, var, _at(call.sources, i), i) for i, (role, var) in enumerate(refs)]
     scoped = (ref for ref in level.scratch() if ref.space != "semaphore")
     return found + [

@@ -166,7 +166,9 @@ class _Reader:
         return level
 
     def ref(self, var: Var, name: str) -> Ref:
-        return Ref(self.book.take(clean(name)), space(var.aval), tuple(var.aval.shape), str(var.aval.dtype))
+        # a Ref of the program around (`core_map`) says no space: it stays where arrays are
+        where = space(var.aval) if getattr(var.aval, "memory_space", None) is not None else "any"
+        return Ref(self.book.take(clean(name)), where, tuple(var.aval.shape), str(var.aval.dtype))
 
     def body(self, level: Level, values: _Values, place: Position | None, times: int | None, branch: bool) -> None:
         for eqn in level.jaxpr.eqns:

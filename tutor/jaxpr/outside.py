@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tutor.jaxpr.arrays import Array, array_value
-from tutor.jaxpr.compat import Constant, Jaxpr, Position, Var
+from tutor.jaxpr.compat import Constant, Jaxpr, Position, Var, is_ref, written
 from tutor.jaxpr.equations import Body
 from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, KernelParts, kernel_parts
 from tutor.jaxpr.nest import TRANSPARENT, Level, Node, read_kernel
@@ -27,7 +27,9 @@ SAME_PLACE = frozenset({"convert_element_type", "copy", "copy_p", "sharding_cons
                         "reduce_precision", "optimization_barrier", "layout_constraint"})  # fmt: skip
 """Of these, the ones that leave every element at its index."""
 
-SILENT = TRANSPARENT | LAYOUT | frozenset({"shard_map", "empty", "debug_print", "debug_callback", *KERNEL_PRIMITIVES})
+SILENT = TRANSPARENT | LAYOUT | frozenset({
+    "shard_map", "run_state", "empty", "debug_print", "debug_callback", *KERNEL_PRIMITIVES,
+})  # fmt: skip
 """What may stand outside a kernel without being remarked on."""
 
 
@@ -48,7 +50,8 @@ UNKNOWN = Source()
 @dataclass(frozen=True)
 class KernelCall:
     """One kernel of the program. `sources` and `values` belong to the operands (prefetch, then inputs); a value is
-    known where it follows from the case's integer inputs. `output_vars` are the variables that it computes."""
+    known where it follows from the case's integer inputs. `written` are Refs of the program around (`core_map`) that
+    the kernel writes: further outputs, after its own."""
 
     node: Node
     parts: KernelParts
@@ -56,6 +59,7 @@ class KernelCall:
     place: Position | None
     sources: tuple[Source, ...]
     values: tuple[Array | None, ...]
+    written: tuple[Var, ...] = ()
 
 
 @dataclass
@@ -123,6 +127,11 @@ class _Flow:
             self.kernel(node)
             return
         results = [self.body(body, below) for body, below in node.inner]
+        if eqn.primitive.name == "run_state":  # gives back what its Refs hold at the end
+            self.sources.update(zip(eqn.outvars, map(self.source, node.inner[0][1].jaxpr.invars), strict=False))
+            return
+        if node.touch and node.touch.kind != "load":
+            self.sources[eqn.invars[0]] = UNKNOWN
         if results:
             outs = [_agreed([r[i] for r in results if i < len(r)]) for i in range(len(eqn.outvars))]
             if node.inner[0][0].role not in ("call", "branch"):
@@ -168,13 +177,19 @@ class _Flow:
         eqn = node.eqn
         number = len(self.program.kernels)
         for i, parts in enumerate(kernel_parts(eqn)):
+            refs = zip(parts.operands, (*parts.prefetch, *parts.inputs), strict=True)
+            changed = written(parts.jaxpr)
             self.program.kernels.append(
                 KernelCall(
                     node, parts, _grid(eqn.params, i, parts), node.place,
                     tuple(self.source(v) for v in parts.operands), tuple(self.value(v) for v in parts.operands),
+                    tuple(ref for atom, ref in refs if is_ref(atom) and ref in changed),
                 )
             )  # fmt: skip
-        for i, var in enumerate(eqn.outvars):
+        call = self.program.kernels[number]
+        inner = (*call.parts.prefetch, *call.parts.inputs)
+        around = [atom for atom, ref in zip(call.parts.operands, inner, strict=True) if ref in call.written]
+        for i, var in enumerate((*eqn.outvars, *around)):
             self.sources[var] = Source(None, (number, i))
 
 

@@ -16,6 +16,7 @@ EXPLANATIONS: dict[str, str] = {
     "semaphore_read": "Reads a semaphore without waiting. A scalar load.",
     "get_barrier_semaphore": "Gives the semaphore that all devices of a collective share. Costs nothing itself.",
     "run_scoped": "Allocates scratch memory or semaphores for the body below. The space is free again afterwards.",
+    "run_state": "Runs the body below on Refs that hold these arrays, and gives back what they hold at the end.",
     "delay": "Makes the core wait for a number of nanoseconds. For tests of races.",
     # the grid
     "program_id": "The index of this grid step along one axis. A scalar register: free.",
@@ -95,6 +96,7 @@ EXPLANATIONS: dict[str, str] = {
     "transpose": "Reorders dimensions. Swapping the last two is cross-lane work on the XLU.",
     "concatenate": "Joins values. Free at tile edges; else rows or lanes are shifted.",
     "slice": "Takes a part of a value in registers. Free at tile edges; else rows or lanes are shifted.",
+    "dynamic_slice": "Takes a part of a value at a data-dependent index. Not lowered on TPU: index the Ref instead.",
     "pad": "Puts a margin round a value. Shifts rows or lanes unless it ends at a tile edge.",
     "roll": "Rotates along one axis: rows or lanes move round, on the XLU.",
     "rev": "Reverses an axis. Cross-lane work along lanes.",

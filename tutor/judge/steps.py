@@ -19,7 +19,7 @@ def step_finder(facts: CaseFacts | None) -> StepOf:
     for kernel in facts.kernels if facts else []:
         grid = tuple(size for size in kernel.kernel.grid if size is not None)
         for walk in kernel.walks:
-            if walk.output is not None and walk.output < len(kernel.output_arguments):
+            if walk.output is not None and walk.output < len(kernel.output_arguments) and not walk.moved:
                 output = kernel.output_arguments[walk.output]
                 if output is not None:
                     walks[output] = _operand_walk(walk, grid)

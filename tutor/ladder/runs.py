@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Literal
 
 from tutor.findings import finding
@@ -51,7 +52,7 @@ class Runs:
 
     async def inputs(self, case: CaseSpec, seed: int, *, integers_only: bool = False) -> bytes:
         """`.npz` bytes of a case's inputs, made by the judge; kept for the next check. `Failed` if they cannot be."""
-        key = (self.subject.oracle, f"{case.name}/{integers_only}", seed)
+        key = (f"{self.subject.oracle}@{_modified(self.subject.oracle)}", f"{case.name}/{integers_only}", seed)
         if key not in self._values:
             job = InputsJob(self.subject.oracle, case, seed, integers_only)
             async for answer in self.ask(self.judge, job):
@@ -104,3 +105,11 @@ class Stream:
         """Stop the run if it still goes on."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _modified(path: str) -> int:
+    """When a file was last written, in nanoseconds: an author who edits the oracle gets new inputs."""
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0

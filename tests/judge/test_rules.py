@@ -1,0 +1,228 @@
+"""The exercise's rules, on facts that were traced from real kernels: what each lets through and what it refuses."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from tutor.jaxpr import compat
+from tutor.jaxpr.facts import case_facts
+from tutor.judge import rules as judge
+from tutor.protocol import AliasRule, ArraySpec, CaseSpec, Rules, ScratchRule
+
+SHAPE = (16, 128)
+SPEC = pl.BlockSpec((8, 128), lambda i: (i, 0))
+X = ArraySpec(name="x", shape=list(SHAPE), dtype="float32")
+OUT = ArraySpec(name="out", shape=list(SHAPE), dtype="float32")
+CASE = CaseSpec(name="c", inputs=[X], outputs=[OUT], static={}, sizes={"m": 16})
+STRUCT = jax.ShapeDtypeStruct(SHAPE, jnp.float32)
+
+
+def call(kernel, *args, out=STRUCT, **options):
+    options = {"grid": (2,), "in_specs": [SPEC] * len(args), "out_specs": SPEC} | options
+    return pl.pallas_call(kernel, out_shape=out, **options)(*args)
+
+
+def facts(entry, *specs):
+    case = CASE if not specs else CaseSpec(name="c", inputs=list(specs), outputs=[OUT], static={}, sizes={})
+    with compat.target():
+        arguments = [jax.ShapeDtypeStruct(tuple(s.shape), s.dtype) for s in case.inputs]
+        return case_facts(jax.make_jaxpr(entry)(*arguments), case, {}, __file__)
+
+
+def codes(rules, entry, *specs, reference=None):
+    found = facts(entry, *specs)
+    return [f.code for rule in judge.RULES for f in rule(rules, found, CASE, reference)]
+
+
+def double(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+
+
+def doubled(x):
+    return call(double, x)
+
+
+def with_scratch(dtype=jnp.float32, use=True):
+    def kernel(x_ref, o_ref, acc_ref):
+        if use:
+            acc_ref[...] = x_ref[...].astype(dtype)
+            o_ref[...] = acc_ref[...].astype(jnp.float32) * 2
+        else:
+            o_ref[...] = x_ref[...] * 2
+
+    return lambda x: call(kernel, x, scratch_shapes=[pltpu.VMEM((8, 128), dtype)])
+
+
+def test_one_clean_kernel_breaks_no_rule():
+    assert codes(Rules(kernels=1), doubled) == []
+
+
+def test_no_kernel_at_all():
+    assert "KT111" in codes(Rules(), lambda x: x * 2)
+
+
+def test_a_second_kernel():
+    assert codes(Rules(kernels=1), lambda x: doubled(doubled(x))) == ["KT301"]
+    assert codes(Rules(kernels=2), lambda x: doubled(doubled(x))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("after", lambda x: doubled(x) * 1.0),
+        ("before", lambda x: doubled(x + 0.0)),
+        ("instead", lambda x: x * 2 + 0 * doubled(x)),
+        ("in a jit", lambda x: jax.jit(lambda y: jnp.sin(y))(doubled(x))),
+        ("in a cond", lambda x: jax.lax.cond(x[0, 0] > 0, lambda y: y * 2, doubled, x)),
+        ("in a loop", lambda x: jax.lax.fori_loop(0, 2, lambda i, y: y * 2, doubled(x))),
+        ("a gather", lambda x: doubled(jnp.take(x, jnp.arange(16), axis=0))),
+        ("a select", lambda x: jnp.where(x > 1e30, x, doubled(x))),
+    ],
+)
+def test_work_outside_the_kernel_is_seen(name, entry):
+    assert "KT302" in codes(Rules(kernels=1), entry)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        lambda x: doubled(x.reshape(16, 128)),
+        lambda x: doubled(x.T.T),
+        lambda x: jnp.squeeze(doubled(x)[None], 0),
+        lambda x: doubled(x.astype(jnp.bfloat16).astype(jnp.float32)),
+        jax.jit(doubled),
+    ],
+)
+def test_layout_and_dtype_changes_are_allowed(entry):
+    assert codes(Rules(kernels=1), entry) == []
+
+
+def test_an_exercise_may_allow_more_outside():
+    assert codes(Rules(outside=("mul",)), lambda x: doubled(x) * 3) == []
+
+
+def test_forbidden_and_required_primitives_in_nested_bodies():
+    def nested(x_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            o_ref[...] = jnp.exp(x_ref[...])
+
+    assert codes(Rules(forbid=("exp",)), lambda x: call(nested, x)) == ["KT303"]
+    assert codes(Rules(require=("exp",)), lambda x: call(nested, x)) == []
+    assert codes(Rules(require=("exp",)), doubled) == ["KT304"]
+
+
+def test_space_follows_the_argument_and_not_the_parameter_name():
+    def copied(pages_ref, o_ref):
+        pltpu.sync_copy(pages_ref.at[pl.ds(0, 8)], o_ref)
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    rules = Rules(space={"x": "any"})
+    assert codes(rules, lambda x: call(copied, x, in_specs=[anywhere])) == []
+    assert codes(rules, lambda x: call(copied, x.reshape(16, 128), in_specs=[anywhere])) == []
+    assert codes(rules, doubled) == ["KT305"]
+
+
+def test_space_of_an_output():
+    def stored(x_ref, o_ref):
+        pltpu.sync_copy(x_ref, o_ref.at[pl.ds(8 * pl.program_id(0), 8)])
+
+    assert codes(Rules(space={"out": "any"}), lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
+    assert codes(Rules(space={"out": "any"}), doubled) == ["KT305"]
+
+
+def test_scratch_must_have_the_dtype_and_be_used():
+    rules = Rules(scratch=(ScratchRule(space="vmem", dtype="float32"),))
+    assert codes(rules, with_scratch()) == []
+    assert codes(rules, with_scratch(jnp.bfloat16)) == ["KT306"]
+    assert codes(rules, with_scratch(use=False)) == ["KT306"], "a scratch for show"
+    assert codes(rules, doubled) == ["KT306"]
+
+
+def test_scratch_of_run_scoped_counts():
+    def kernel(x_ref, o_ref):
+        def body(acc_ref):
+            acc_ref[...] = x_ref[...]
+            o_ref[...] = acc_ref[...] * 2
+
+        pl.run_scoped(body, pltpu.VMEM((8, 128), jnp.float32))
+
+    assert codes(Rules(scratch=(ScratchRule(space="vmem", dtype="float32"),)), lambda x: call(kernel, x)) == []
+
+
+def test_alias_from_a_fresh_array_and_from_an_input():
+    def kernel(z_ref, x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    def fresh(x):
+        return call(kernel, jnp.zeros(SHAPE, jnp.float32), x, input_output_aliases={0: 0})
+
+    def own(x):
+        return call(kernel, x, x, input_output_aliases={1: 0})
+
+    wanted = Rules(alias=(AliasRule(source="fresh", to="out"),))
+    assert codes(wanted, fresh) == []
+    assert codes(wanted, own) == ["KT307"]
+    assert codes(wanted, doubled) == ["KT307"]
+    assert codes(Rules(alias=(AliasRule(source="x", to="out"),)), own) == []
+
+
+def test_loads_and_stores_in_a_step():
+    def twice(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + x_ref[...]
+        o_ref[...] = x_ref[...]
+
+    def looped(x_ref, o_ref):
+        def body(i, carry):
+            return carry + x_ref[...]
+
+        o_ref[...] = jax.lax.fori_loop(0, 4, body, jnp.zeros((8, 128), jnp.float32))
+
+    assert codes(Rules(max_loads={"x": 1}), doubled) == []
+    assert codes(Rules(max_loads={"x": 1}), lambda x: call(twice, x)) == ["KT308"]
+    assert codes(Rules(max_loads={"x": 3}), lambda x: call(looped, x)) == ["KT308"]
+    assert codes(Rules(max_stores={"out": 1}), lambda x: call(twice, x)) == ["KT309"]
+
+
+def test_copies():
+    def copied(x_ref, o_ref):
+        pltpu.sync_copy(x_ref, o_ref)
+
+    assert codes(Rules(min_copies=1), lambda x: call(copied, x)) == []
+    assert codes(Rules(min_copies=2), lambda x: call(copied, x)) == ["KT310"]
+    assert codes(Rules(min_copies=1), doubled) == ["KT310"]
+
+
+def test_the_dtype_of_a_product():
+    def dotted(dtype):
+        def kernel(x_ref, o_ref):
+            x = x_ref[...].astype(jnp.bfloat16)
+            o_ref[...] = jnp.dot(x, x.T, preferred_element_type=dtype).astype(jnp.float32)[:, :1] + x_ref[...]
+
+        return lambda x: call(kernel, x)
+
+    assert codes(Rules(dot_dtype="float32"), dotted(jnp.float32)) == []
+    assert codes(Rules(dot_dtype="float32"), dotted(jnp.bfloat16)) == ["KT311"]
+
+
+def test_steps_and_bytes_beside_the_reference():
+    def small(x):
+        half = pl.BlockSpec((8, 64), lambda i, j: (i, j))
+        return call(double, x, grid=(2, 2), in_specs=[half], out_specs=half)
+
+    def greedy(x):
+        everything = pl.BlockSpec((16, 128), lambda i: (0, 0))
+        jitter = pl.BlockSpec((8, 128), lambda i: (1 - i, 0))
+
+        def kernel(a_ref, b_ref, c_ref, o_ref):
+            o_ref[...] = c_ref[...] * 2
+
+        return call(kernel, x, x, x, in_specs=[everything, jitter, SPEC])
+
+    reference = facts(doubled)
+    assert codes(Rules(max_steps_ratio=1.5), small, reference=reference) == ["KT312"]
+    assert codes(Rules(max_steps_ratio=2), small, reference=reference) == []
+    assert codes(Rules(max_bytes_ratio=1.5), greedy, reference=reference) == ["KT313"]
+    assert codes(Rules(max_bytes_ratio=1.5), doubled, reference=reference) == []

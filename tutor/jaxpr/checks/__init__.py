@@ -1,0 +1,105 @@
+"""The general rules on a traced attempt (`KT32x` to `KT34x`): mistakes that no other judge names, or names too late.
+
+Each rule is one small function: its docstring is what a learner reads, its findings point at the learner's line. A rule
+that cannot be sure is silent. Nothing here starts a JAX backend.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from tutor.findings import finding
+from tutor.jaxpr.checks import grid, hints, memory, numbers, semaphores, source
+from tutor.jaxpr.checks.kernel import KernelView, Rule
+from tutor.jaxpr.checks.outer import fate, known_operands
+from tutor.jaxpr.checks.walk import walk
+from tutor.jaxpr.compat import Jaxpr, Position, closed, position
+from tutor.jaxpr.equations import bodies
+from tutor.jaxpr.flow import Flow
+from tutor.jaxpr.kernels import kernel_parts
+from tutor.jaxpr.scalars import Array
+from tutor.protocol import Finding
+
+__all__ = ["RULES", "SOURCE_RULES", "kernel_views", "source_suspects", "suspects"]
+
+RULES: tuple[Rule, ...] = (*semaphores.RULES, *memory.RULES, *grid.RULES, *numbers.RULES, *hints.RULES)
+SOURCE_RULES = source.RULES
+
+CALLBACKS = frozenset({"pure_callback", "io_callback"})
+
+
+def kernel_views(jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: str) -> Iterator[KernelView]:
+    """Every kernel of a traced attempt, walked. Arguments as for `suspects`."""
+    jaxpr = closed(jaxpr)
+    flow = Flow.of(jaxpr)
+    for eqn, operands in known_operands(jaxpr, values or {}):
+        for parts in kernel_parts(eqn):
+            dynamic = len(eqn.invars) - len(parts.operands)
+            tables = operands[dynamic : dynamic + len(parts.prefetch)]
+            known = {v: t for v, t in zip(parts.prefetch, tables, strict=True) if t is not None}
+            fates = tuple(fate(flow, v) for v in eqn.outvars)
+            yield KernelView(eqn, parts, position(eqn, file_name), walk(parts, file_name, known), tables, fates)
+
+
+def suspects(
+    jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: str, *, source: str | None = None
+) -> list[Finding]:
+    """What the general rules say about a traced attempt.
+
+    `values` are entry arguments whose contents are known, by flat position (a scalar-prefetch table decides which
+    blocks are visited); without them the rules that need them are silent. `file_name` is the name that the attempt was
+    compiled under: only its lines are given. With the `source`, what tracing drops is found too (KT344, KT345). Sorted
+    by line, each finding once."""
+    tree = _parsed(source) if source is not None else None
+    found = []
+    for view in kernel_views(jaxpr, values, file_name):
+        found += [f for rule in RULES for f in rule(view)]
+        if tree is not None:
+            found += [f for source_rule in SOURCE_RULES for f in source_rule(tree, view)]
+    return _tidy([*found, *callbacks(closed(jaxpr), file_name)])
+
+
+def source_suspects(
+    source: str, jaxpr: Jaxpr, file_name: str, values: Mapping[int, Array] | None = None
+) -> list[Finding]:
+    """Only what the source shows and the trace does not: names rebound instead of stored to, and unused reads."""
+    tree = _parsed(source)
+    if tree is None:
+        return []
+    views = kernel_views(jaxpr, values, file_name)
+    return _tidy(f for view in views for rule in SOURCE_RULES for f in rule(tree, view))
+
+
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def callbacks(jaxpr: Jaxpr, file_name: str, place: Position | None = None) -> Iterator[Finding]:
+    """KT342. A callback runs Python on the host; a kernel program that needs it cannot be compiled ahead or graded."""
+    for eqn in jaxpr.eqns:
+        here = position(eqn, file_name) or place
+        if eqn.primitive.name in CALLBACKS:
+            yield finding(
+                "KT342",
+                f"{eqn.primitive.name.replace('_', ' ').capitalize()}: this calls back into Python on the host while the "
+                "program runs. That cannot be exported or run on another machine.",
+                line=here.line if here else None,
+                column=here.column if here else None,
+                hint="Compute it with jax.numpy, or pass the value in. jax.debug.print is allowed.",
+            )
+        inner = [b.jaxpr for b in bodies(eqn)]
+        if eqn.primitive.name in ("pallas_call", "mpmd_map"):
+            inner = [p.jaxpr for p in kernel_parts(eqn)]
+        for body in inner:
+            yield from callbacks(body, file_name, here)
+
+
+def _tidy(found: Iterable[Finding]) -> list[Finding]:
+    unique = {(f.code, f.line, f.column, f.ref): f for f in reversed(list(found))}
+    return sorted(unique.values(), key=lambda f: (f.line is None, f.line or 0, f.column or 0, f.code))
