@@ -278,6 +278,7 @@ class FakeChecker:
     cancelled: list[bytes] = field(default_factory=list)
     finished: list[bytes] = field(default_factory=list)
     closed: bool = False
+    warmed: bool = False
 
     async def check(self, exercise: FakeExercise, source: bytes, path: Path) -> AsyncIterator[Event]:
         self.started.append(source)
@@ -289,6 +290,9 @@ class FakeChecker:
         except (asyncio.CancelledError, GeneratorExit):
             self.cancelled.append(source)
             raise
+
+    async def warm(self) -> None:
+        self.warmed = True
 
     async def aclose(self) -> None:
         self.closed = True

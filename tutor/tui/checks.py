@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +16,16 @@ from tutor.tui.ports import Checker, Exercise
 _PATIENCE = 2.0
 
 
+def source_lines(source: bytes) -> list[str]:
+    """The lines as Python counts them, with the empty one after a last line break, as an editor shows them."""
+    return re.split(r"\r\n|\r|\n", source.decode("utf-8", errors="replace"))
+
+
 class Checks[E: Exercise]:
     """Feeds the events of the newest check, folded into a `Run`, to `report`."""
 
     def __init__(self, checker: Checker[E], report: Callable[[Run], None]) -> None:
-        self._checker = checker
+        self.checker = checker
         self._report = report
         self._task: asyncio.Task[None] | None = None
         self.run = Run(stages=tuple(checker.stages))
@@ -29,8 +35,8 @@ class Checks[E: Exercise]:
         older = self._task
         if older is not None:
             older.cancel()
-        lines = tuple(source.decode("utf-8", errors="replace").splitlines())
-        fresh = Run(stages=tuple(self._checker.stages), lines=lines, running=True)
+        lines = tuple(source_lines(source))
+        fresh = Run(stages=tuple(self.checker.stages), lines=lines, running=True)
         self._task = asyncio.create_task(self._follow(fresh, older, exercise, source, path))
 
     def cancel(self) -> bool:
@@ -45,7 +51,7 @@ class Checks[E: Exercise]:
     def forget(self) -> None:
         """Cancel what runs and begin with an empty ladder."""
         self.cancel()
-        self._tell(Run(stages=tuple(self._checker.stages)))
+        self._tell(Run(stages=tuple(self.checker.stages)))
 
     async def aclose(self) -> None:
         """Cancel what runs, wait until it has gone, and end the checker."""
@@ -53,7 +59,7 @@ class Checks[E: Exercise]:
         if task is not None:
             task.cancel()
             await asyncio.wait([task], timeout=_PATIENCE)
-        await self._checker.aclose()
+        await self.checker.aclose()
 
     def _tell(self, run: Run) -> None:
         self.run = run
@@ -63,7 +69,7 @@ class Checks[E: Exercise]:
         self._tell(run)
         if older is not None and not older.done():
             await asyncio.wait([older], timeout=_PATIENCE)
-        events = self._checker.check(exercise, source, path)
+        events = self.checker.check(exercise, source, path)
         try:
             async for event in events:
                 if self._task is not asyncio.current_task():

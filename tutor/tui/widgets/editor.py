@@ -48,6 +48,8 @@ class CodeEditor(TextArea):
     """Python with line numbers, access letters, and indentation that follows."""
 
     BINDINGS = [
+        Binding("ctrl+home", "edge(False)", "First line", show=False),
+        Binding("ctrl+end", "edge(True)", "Last line", show=False),
         Binding("shift+tab", "dedent", "Dedent", show=False),
         Binding("ctrl+slash,ctrl+underscore", "toggle_comment", "Comment", show=False),
     ]
@@ -89,10 +91,8 @@ class CodeEditor(TextArea):
         self._colours = {
             letter: Style(color=colours[KIND_COLOURS[kind][1:]], bold=True) for letter, kind in KINDS.items()
         }
-        self._tones = {
-            severity: Style(color=colours[name], bold=True)
-            for severity, name in (("error", "error"), ("warning", "warning"), ("note", "accent"))
-        }
+        names: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "accent"}
+        self._tones = {severity: Style(color=colours[name], bold=True) for severity, name in names.items()}
         self._line_cache.clear()
         self.refresh()
 
@@ -179,6 +179,10 @@ class CodeEditor(TextArea):
             spare = min(len(line) - len(line.lstrip(" ")), self.indent_width)
             if spare:
                 self.replace("", (row, 0), (row, spare), maintain_selection_offset=True)
+
+    def action_edge(self, last: bool) -> None:
+        """Go to the beginning or the end of the text."""
+        self.move_cursor(self.document.end if last else (0, 0))
 
     def action_toggle_comment(self) -> None:
         """Comment the selected lines out, or back in if all of them are comments."""
