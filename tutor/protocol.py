@@ -338,7 +338,8 @@ class KernelFacts(Record, frozen=True):
 
 class CaseFacts(Record, frozen=True):
     """What tracing one case found. `outside` are the primitives outside every kernel that are neither layout nor
-    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs."""
+    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs; `doubts`
+    are said only where the numbers are wrong."""
 
     case: str
     kernels: list[KernelFacts]
@@ -347,6 +348,7 @@ class CaseFacts(Record, frozen=True):
     suspects: list[Finding] = []
     modes: list[str] = []
     jaxpr_sha256: str = ""
+    doubts: list[Finding] = []
 
 
 # ---------------------------------------------------------------- what is asked of the workers

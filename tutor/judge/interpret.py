@@ -11,7 +11,7 @@ import numpy as np
 from tutor.findings import finding
 from tutor.judge.compare import Comparison, compare
 from tutor.judge.given import truth
-from tutor.judge.steps import block_shapes, step_finder
+from tutor.judge.steps import block_shapes, step_finder, stores
 from tutor.judge.tolerance import is_float
 from tutor.protocol import CaseResult, CaseSpec, Finding
 from tutor.wire import InterpretJob, Judged
@@ -32,11 +32,17 @@ def interpret(job: InterpretJob) -> Judged:
         want = oracle.expected(inputs, job.case)
         got = run(list(inputs.values()))
         outcome = compare(
-            got, want, job.case, job.tolerance, step_of=step_finder(job.facts), blocks=block_shapes(job.facts)
+            got,
+            want,
+            job.case,
+            job.tolerance,
+            step_of=step_finder(job.facts),
+            blocks=block_shapes(job.facts),
+            stores=stores(job.facts),
         )
         if any(problem.severity == "error" for problem in outcome.findings):
-            found = outcome.findings
-            return _judged(job.case, outcome, list(map(_disagrees, found)) if unreferenced else found)
+            found = list(map(_disagrees, outcome.findings)) if unreferenced else outcome.findings
+            return _judged(job.case, outcome, [*found, *(job.facts.doubts if job.facts else ())])
         if worst is None or (outcome.error.relative_l2 or 0) > (worst.error.relative_l2 or 0):
             worst = outcome
         if unreferenced and (doubt := _nan_out_of_nothing(inputs.values(), got, job.case)):
@@ -68,7 +74,7 @@ def _disagrees(found: Finding) -> Finding:
         f"disagree. What interpret mode gives, beside what the simulator gives: {found.message}"
     )
     hint = "They differ where memory matters: aliased buffers, memory that nothing wrote, copies that overlap."
-    return finding("KT212", message, case=found.case, hint=hint)
+    return finding("KT212", message, case=found.case, hint=hint, ref=found.ref, line=found.line, column=found.column)
 
 
 def _nan_out_of_nothing(inputs: Iterable[Array], got: Sequence[Array], case: CaseSpec) -> Finding | None:

@@ -66,7 +66,8 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome = Outcome(case.name)
     seed = runs.subject.hazard_seed(case)
     inputs = await runs.inputs(case, seed)
-    hangs = runs.subject.may_hang or any(found.code == "KT322" for found in traced.facts[case.name].suspects)
+    waits = next((found for found in traced.facts[case.name].suspects if found.code == "KT322"), None)
+    hangs = runs.subject.may_hang or waits is not None
     limits = HANG_LIMITS if hangs else RUN_LIMITS
     job = HazardJob(runs.subject.attempt, case, mode, inputs, limits)
     simulated, ended, refused = await _run(runs, job)
@@ -75,7 +76,7 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome.findings += refused
     if simulated is None:
         if not refused:
-            outcome.findings.append(_stopped(ended, case, mode, limits.wall_seconds, twice=not hangs))
+            outcome.findings.append(_stopped(ended, case, mode, limits.wall_seconds, waits, twice=not hangs))
         return outcome
     outcome.printed = simulated.printed
     outcome.unavailable = simulated.unavailable
@@ -104,14 +105,18 @@ async def _run(runs: Runs, job: HazardJob) -> tuple[Simulated | None, Ended, lis
     return simulated, ended, refused
 
 
-def _stopped(ended: Ended, case: CaseSpec, mode: HazardMode, seconds: float, *, twice: bool) -> Finding:
+def _stopped(
+    ended: Ended, case: CaseSpec, mode: HazardMode, seconds: float, waits: Finding | None, *, twice: bool
+) -> Finding:
+    """`waits`: what the rules know of a wait that never ends."""
     if ended.how in ("wall", "cpu"):
         message = (
             f"In the simulator ({mode.replace('_', ' ')}) the kernel did not finish in {seconds:.0f} "
             f"seconds{', twice' if twice else ''}. On a TPU it would most likely hang."
         )
         hint = "Look for a wait whose copy is never started, and for a loop that never ends."
-        return finding("KT406", message, case=case.name, hint=hint)
+        line, ref = (waits.line, waits.ref) if waits else (None, None)
+        return finding("KT406", message, case=case.name, line=line, ref=ref, hint=hint)
     return ending(ended, "hazards", wall_seconds=seconds, case=case.name)
 
 

@@ -125,8 +125,9 @@ def config_of(source: bytes) -> dict[str, ConfigValue] | Finding:
         return {}
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="CONFIG")], value=value) | ast.AnnAssign(
-                target=ast.Name(id="CONFIG"), value=ast.expr() as value
+            case (
+                ast.Assign(targets=[ast.Name(id="CONFIG")], value=value)
+                | ast.AnnAssign(target=ast.Name(id="CONFIG"), value=ast.expr() as value)
             ):
                 return _literal_config(value)
     return {}

@@ -16,7 +16,6 @@ from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseResult, Finding, StageResult
 from tutor.wire import Artifact, Broken, Ended, Given, InterpretJob, Judged, Loaded
 
-
 NOTHING_TO_COMPARE = "there is no reference, and no simulated result to compare with"
 
 

@@ -32,7 +32,9 @@ class BadAnswer(Exception):
 
 
 class Worker:
-    """One server process, `python -I -m MODULE` in a clean environment. Safe to use from many tasks of one event loop."""
+    """One server process: `python -I -m MODULE` in a clean environment, unless other ones are given.
+
+    Safe to use from many tasks of one event loop."""
 
     def __init__(
         self, module: str, command: Sequence[str] | None = None, environment: Mapping[str, str] | None = None

@@ -44,7 +44,9 @@ class OwnCall:
         """The function on these arrays, in the place of those of `make_args`."""
         leaves, structure = jax.tree.flatten(self.arguments)
         given = iter(arrays)
-        arguments = jax.tree.unflatten(structure, [next(given) if _is_array(leaf) else leaf for leaf in leaves])
+        arguments = jax.tree.unflatten(
+            structure, [_placed(next(given), leaf) if _is_array(leaf) else leaf for leaf in leaves]
+        )
         extra = {"interpret": False} if _takes_interpret(self.function) else {}
         return self.function(*arguments, **extra)
 
@@ -138,6 +140,13 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | np.generic)
 
 
+def _placed(array: Any, like: Any) -> Any:
+    """`array`, spread over several devices as the array of `make_args` is."""
+    sharding = like.sharding if isinstance(like, jax.Array) else None
+    several = isinstance(sharding, jax.sharding.NamedSharding) and len(sharding.device_set) > 1
+    return jax.device_put(array, sharding) if several else array
+
+
 def _as_array(leaf: Any) -> Array:
     array = np.asarray(leaf)
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
@@ -152,7 +161,7 @@ def _name(path: tuple[Any, ...], bound: inspect.BoundArguments | None) -> str:
         parameter, i = places[position]
         several = bound.signature.parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL
         named = f"{parameter}{i}" if several else parameter
-    return (named + jax.tree_util.keystr(path[1:])).replace("|", "_").replace("/", "_")
+    return f"{named}{jax.tree_util.keystr(path[1:])}".replace("|", "_").replace("/", "_")
 
 
 def _width(bound: inspect.BoundArguments, parameter: str) -> int:

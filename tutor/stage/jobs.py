@@ -12,7 +12,7 @@ import msgspec
 from jax.experimental import pallas as pl
 
 from tutor.jaxpr import compat
-from tutor.jaxpr.checks import suspects
+from tutor.jaxpr.checks import look
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
@@ -73,8 +73,12 @@ def _facts(traced: Trace, packed: bytes | None, text: str, path: str) -> CaseFac
     values = unpack(packed) if packed else {}
     facts = case_facts(traced.jaxpr, traced.case, values, path)
     by_position = {i: values[spec.name] for i, spec in enumerate(traced.case.inputs) if spec.name in values}
-    found = suspects(traced.jaxpr, by_position, path, source=text)
-    return msgspec.structs.replace(facts, suspects=[_in_case(problem, traced.case) for problem in found])
+    found, doubts = look(traced.jaxpr, by_position, path, source=text)
+    return msgspec.structs.replace(
+        facts,
+        suspects=[_in_case(problem, traced.case) for problem in found],
+        doubts=[_in_case(problem, traced.case) for problem in doubts],
+    )
 
 
 def _in_case(problem: Finding, case: CaseSpec) -> Finding:

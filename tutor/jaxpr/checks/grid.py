@@ -158,8 +158,10 @@ def _units_hint(mapping: Mapping, dim: int, index: int, name: str) -> str:
         and index % size == 0
         and 0 <= index // size < mapping.array_shape[dim] / size
     ):
-        return f"{index} looks like an element offset. An index map counts blocks: return {index // size} here, "
-        f"not {index}."
+        return (
+            f"{index} looks like an element offset. An index map counts blocks: return {index // size} here, "
+            f"not {index}."
+        )
     return f"Check the index map of {name} against the grid and the array's shape."
 
 
