@@ -9,7 +9,7 @@ import numpy as np
 from tutor.findings import finding
 from tutor.judge.compare import Comparison, compare
 from tutor.judge.oracle import Oracle
-from tutor.judge.steps import step_finder
+from tutor.judge.steps import block_shapes, step_finder
 from tutor.protocol import CaseResult, CaseSpec, Finding
 from tutor.wire import InterpretJob, Judged
 from tutor.workers.arrays import dtype_named
@@ -27,7 +27,9 @@ def interpret(job: InterpretJob) -> Judged:
         inputs = oracle.make_inputs(job.case, seed)
         want = oracle.expected(inputs, job.case)
         got = [np.asarray(leaf) for leaf in jax.tree.leaves(run(*inputs.values()))]
-        outcome = compare(got, want, job.case, job.tolerance, step_of=step_finder(job.facts))
+        outcome = compare(
+            got, want, job.case, job.tolerance, step_of=step_finder(job.facts), blocks=block_shapes(job.facts)
+        )
         if any(problem.severity == "error" for problem in outcome.findings):
             return _judged(job.case, outcome, outcome.findings)
         if worst is None or (outcome.error.relative_l2 or 0) > (worst.error.relative_l2 or 0):

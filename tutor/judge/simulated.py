@@ -5,7 +5,7 @@ from __future__ import annotations
 from tutor.findings import finding
 from tutor.judge.compare import compare
 from tutor.judge.oracle import Oracle
-from tutor.judge.steps import step_finder
+from tutor.judge.steps import block_shapes, step_finder
 from tutor.protocol import CaseResult
 from tutor.wire import CompareJob, Judged
 from tutor.workers.arrays import unpack
@@ -24,8 +24,8 @@ def compare_simulated(job: CompareJob) -> Judged:
             "KT411", "The simulated run gave no arrays that can be read.", raw=str(error), case=job.case.name
         )
         return Judged(job.case.name, CaseResult(job.case.name, "failed"), [problem], 0.0)
-    step_of = step_finder(job.facts)
-    outcome = compare(got, want, job.case, job.tolerance, step_of=step_of, simulated=True)
+    step_of, blocks = step_finder(job.facts), block_shapes(job.facts)
+    outcome = compare(got, want, job.case, job.tolerance, step_of=step_of, simulated=True, blocks=blocks)
     failed = any(problem.severity == "error" for problem in outcome.findings)
     result = CaseResult(job.case.name, "failed" if failed else "passed", outcome.error)
     return Judged(job.case.name, result, outcome.findings, 0.0)

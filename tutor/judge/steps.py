@@ -34,6 +34,18 @@ def step_finder(facts: CaseFacts | None) -> StepOf:
     return step_of
 
 
+def block_shapes(facts: CaseFacts | None) -> dict[int, tuple[int, ...]]:
+    """The block shape of every output of the entry that a kernel writes in blocks, by position."""
+    found: dict[int, tuple[int, ...]] = {}
+    for kernel in facts.kernels if facts else []:
+        outputs = [operand for operand in kernel.kernel.operands if operand.role == "output"]
+        moved = {walk.output for walk in kernel.walks if walk.moved}
+        for i, (operand, output) in enumerate(zip(outputs, kernel.output_arguments, strict=False)):
+            if output is not None and operand.block_shape and i not in moved:
+                found[output] = tuple(1 if size is None else size for size in operand.block_shape)
+    return found
+
+
 def _operand_walk(walk: BlockWalk, grid: tuple[int, ...]) -> OperandWalk:
     return OperandWalk(
         grid=grid,

@@ -11,6 +11,7 @@ import jax.export
 from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.jaxpr.equations import bodies
+from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.normalise import CPU_ARTIFACT, TPU_ARTIFACT
 from tutor.stage.explain.lowering import explain_lowering
 from tutor.stage.tracing import Trace
@@ -36,7 +37,7 @@ def export(trace: Trace, platform: Platform, text: str, path: str) -> Artifact:
         raise
     except Exception as error:
         if platform == "tpu":
-            problem = explain_lowering(error, text, path)
+            problem = explain_lowering(error, text, path, case_facts(trace.jaxpr, trace.case, None, path))
         else:
             message = f"Interpret mode cannot run this kernel: {type(error).__name__}: {error}"
             problem = finding("KT205", message, raw=str(error), case=name)

@@ -11,13 +11,14 @@ import msgspec
 from jax.experimental import pallas as pl
 
 from tutor.jaxpr import compat
-from tutor.jaxpr.checks import source_suspects, suspects
+from tutor.jaxpr.checks import suspects
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
 from tutor.stage.hazards import simulate
+from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
 from tutor.wire import ArtifactJob, HazardJob, Job, Loaded, Simulated, Traced, TraceJob
 from tutor.workers.arrays import pack, unpack
@@ -63,7 +64,7 @@ def _facts(traced: Trace, packed: bytes | None, text: str, path: str) -> CaseFac
     values = unpack(packed) if packed else {}
     facts = case_facts(traced.jaxpr, traced.case, values, path)
     by_position = {i: values[spec.name] for i, spec in enumerate(traced.case.inputs) if spec.name in values}
-    found = [*suspects(traced.jaxpr, by_position, path), *source_suspects(text, traced.jaxpr, path)]
+    found = suspects(traced.jaxpr, by_position, path, source=text)
     return msgspec.structs.replace(facts, suspects=[_in_case(problem, traced.case) for problem in found])
 
 
@@ -84,9 +85,11 @@ def _hazards(job: HazardJob, send: Send) -> None:
     began = time.monotonic()
     entry = load(job.attempt)
     text = decode(job.attempt.source)
-    traced = trace(entry, job.case, text, job.attempt.path)
     arrays = unpack(job.inputs)
-    outcome = simulate(traced.jaxpr, [arrays[spec.name] for spec in job.case.inputs], job.mode, text, job.attempt.path)
+    inputs = [arrays[spec.name] for spec in job.case.inputs]
+    with listening() as heard:
+        traced = trace(entry, job.case, text, job.attempt.path)
+        outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
     outputs = None
     if outcome.outputs is not None:
         outputs = pack({f"out{i}": array for i, array in enumerate(outcome.outputs)})
@@ -111,10 +114,8 @@ def warm() -> None:
 
 def _double(x: jax.Array) -> jax.Array:
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
-        def _() -> None:
-            o_ref[...] = x_ref[...] * 2
+        o_ref[...] = x_ref[...] * 2
 
     spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
     shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
-    return pl.pallas_call(kernel, grid=(1,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)  # type: ignore[no-any-return]
+    return pl.pallas_call(kernel, grid=(1,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)

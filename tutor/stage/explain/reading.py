@@ -93,6 +93,13 @@ class Reading:
         indexed |= {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _SAFE}
         return next((n.id for n in _ordered(node, ast.Name) if n.id in known and id(n) not in indexed), None)
 
+    def sharpened(self, place: Place | None, ref: str | None) -> Place | None:
+        """The place with a column, where the line indexes the ref just once."""
+        if place is None or place.column is not None or ref is None:
+            return place
+        found = [n for n in self._nodes(ast.Subscript) if n.lineno == place.line and base_name(n) == ref]
+        return place_at(found[0]) if len(found) == 1 else place
+
     def semaphore_ref(self, place: Place | None) -> str | None:
         """The semaphore that the statement at the place uses, also through a copy object made earlier."""
         node, known = self.node(place), self.parameters(place)

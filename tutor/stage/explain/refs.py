@@ -192,7 +192,8 @@ ROWS: tuple[Row, ...] = (
     Row(r"Can only call `(?P<what>\w+)` on a `Ref`|`(?P<op>\w+)` must be called on `Ref`", "KT117", array_as_ref),
     Row(r"do not support in-place item assignment", "KT110", item_assignment),
     Row(
-        r"Out of bound slice: start=(?P<start>-?\d+)(?:, size=(?P<size>\d+), stride=(?P<stride>\d+))?, dim=(?P<dim>\d+)",
+        r"Out of bound slice: start=(?P<start>-?\d+)"
+        r"(?:, size=(?P<size>\d+), stride=(?P<stride>\d+))?, dim=(?P<dim>\d+)",
         "KT123",
         outside_slice,
     ),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tutor.findings import finding
 from tutor.protocol import CaseFacts, Finding
+from tutor.stage.explain.buffers import NO_NAMES, Names
 from tutor.stage.explain.reading import Reading
 from tutor.stage.explain.where import Place
 
@@ -27,6 +28,7 @@ class Clue:
     path: str
     match: re.Match[str]
     facts: CaseFacts | None = None
+    names: Names = NO_NAMES
 
     def group(self, name: str) -> str:
         """A named group of the match, or an empty string."""
@@ -61,6 +63,7 @@ def look_up(
     path: str,
     *,
     facts: CaseFacts | None = None,
+    names: Names | None = None,
     raw: str | None = None,
 ) -> Finding | None:
     """The finding of the first row that knows this text; a row that answers None passes it on."""
@@ -70,8 +73,9 @@ def look_up(
         match = re.search(row.pattern, text, re.DOTALL)
         if match is None:
             continue
-        words = row.say(Clue(kind, text, place, reading, path, match, facts))
+        words = row.say(Clue(kind, text, place, reading, path, match, facts, names or NO_NAMES))
         if words is not None:
+            words = words._replace(place=reading.sharpened(words.place or place, words.ref))
             return speak(row.code, words, place, raw if raw is not None else f"{kind}: {text}")
     return None
 

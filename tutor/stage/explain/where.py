@@ -55,6 +55,18 @@ def place_of(exc: BaseException, path: str) -> Place | None:
     return None
 
 
+def place_in_callback(exc: BaseException, path: str) -> Place | None:
+    """The place that the simulator was working for: its callbacks hold the equation's `source_info` in a local."""
+    for link in chain(exc):
+        for tb in reversed(list(_frames(link))):
+            info = tb.tb_frame.f_locals.get("source_info")
+            frames = getattr(getattr(info, "traceback", None), "frames", None) or ()
+            for frame in frames:
+                if getattr(frame, "file_name", None) == path:
+                    return Place(int(frame.line_num))
+    return None
+
+
 def place_in_text(text: str, path: str) -> Place | None:
     """The first place of `path` that a message names, as an MLIR location or as `FILE:LINE[:COLUMN]`."""
     name = re.escape(path)
