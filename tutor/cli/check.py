@@ -47,7 +47,7 @@ def check(
     exercise = session.exercise(slug)
     path, source = attempt_of(session, exercise, file)
     verdict = asyncio.run(_check_once(exercise, source, path, target, seed))
-    if target is None and file is None:
+    if target is None and file is None and exit_code(verdict) is not ExitCode.OURS:
         keep(session, exercise, source, verdict)
     if as_json:
         show_json(verdict)

@@ -67,6 +67,8 @@ class Checks[E: Exercise]:
 
     async def _follow(self, run: Run, older: asyncio.Task[None] | None, exercise: E, source: bytes, path: Path) -> None:
         self._tell(run)
+        # Textual starts tasks eagerly, so this may run inside `start`, before this task is known as the newest.
+        await asyncio.sleep(0)
         if older is not None and not older.done():
             await asyncio.wait([older], timeout=_PATIENCE)
         events = self.checker.check(exercise, source, path)
