@@ -60,6 +60,17 @@ async def test_a_newer_save_cancels_the_running_check(tmp_path: Path) -> None:
         assert [source[:2] for _, source, _ in run.history.attempts] == [b"ab"]
 
 
+async def test_checks_are_followed_when_tasks_start_eagerly_as_in_the_real_app(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+        run.checker.pace = -1
+        await run.press("f5")
+        await run.until(lambda: run.history.attempts)
+        await run.press("f5")
+        await run.until(lambda: len(run.history.attempts) == 2)
+        asyncio.get_running_loop().set_task_factory(None)
+
+
 async def test_escape_leaves_the_editor_and_a_second_one_stops_the_check(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong, gate=asyncio.Event())) as run:
         await run.press("f4", "f5")
