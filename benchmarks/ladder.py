@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+
+import msgspec
 
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced, StageFinished
@@ -39,15 +42,17 @@ pl.pallas_call = functools.partial(pl.pallas_call, interpret=True)
 device = jax.sharding.AbstractDevice(device_kind="TPU v5 lite", num_cores=1, platform="tpu")
 entry = runpy.run_path({attempt!r})[{entry!r}]
 oracle = runpy.run_path({oracle!r})
-for name, sizes, static, inputs, seeds in {cases!r}:
-    case = SimpleNamespace(name=name, sizes=sizes, static=static)
+for spec, seeds in {cases!r}:
+    case = SimpleNamespace(**spec | {{key: [SimpleNamespace(**a) for a in spec[key]] for key in ("inputs", "outputs")}})
+    inputs = [array.name for array in case.inputs]
+    run = jax.jit(functools.partial(entry, **case.static))
     for seed in seeds:
         arrays = oracle["make_inputs"](np.random.default_rng(seed), case)
         with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
-            got = np.asarray(jax.jit(lambda *a: entry(*a, **static))(*(arrays[n] for n in inputs)), np.float64)
+            got = np.asarray(run(*(arrays[name] for name in inputs)), np.float64)
         want = np.asarray(oracle["expected"](arrays, case), np.float64)
         error = np.linalg.norm(got - want) / np.linalg.norm(want)
-        print(name, seed, error)
+        print(case.name, seed, error)
         assert error < 4e-3
 """
 
@@ -100,10 +105,8 @@ async def warm(exercise: Exercise, runs: int) -> dict[str, float]:
 
 def cold(judged: Subject, runs: int) -> float:
     """The median of `runs` cold scripts, in seconds."""
-    cases = [
-        (case.name, case.sizes, case.static, [spec.name for spec in case.inputs], judged.seeds(case))
-        for case in judged.cases
-    ]
+    cases = [(msgspec.to_builtins(case), judged.seeds(case)) for case in judged.cases]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}  # else JAX spends seconds on looking for a TPU
     with tempfile.TemporaryDirectory() as folder:
         attempt, script = Path(folder) / "attempt.py", Path(folder) / "cold.py"
         attempt.write_bytes(judged.attempt.source)
@@ -113,7 +116,7 @@ def cold(judged: Subject, runs: int) -> float:
         taken = []
         for _ in range(runs):
             began = time.perf_counter()
-            subprocess.run([sys.executable, script], check=True, capture_output=True)
+            subprocess.run([sys.executable, script], check=True, capture_output=True, env=environment)
             taken.append(time.perf_counter() - began)
     return statistics.median(taken)
 
