@@ -46,7 +46,7 @@ def bounds_for(dtype: np.dtype[Any], given: ToleranceSpec) -> Bounds | None:
         return Bounds(float("inf"), given.rtol, given.atol)
     if not is_float(dtype):
         return None
-    eps = float(ml_dtypes.finfo(dtype).eps)
+    eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
     wide = dtype.itemsize >= 4
     rel_l2 = F32_REL_L2 if wide else eps / 2
     elementwise = F32_ELEMENTWISE if wide else 2 * eps
