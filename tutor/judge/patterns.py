@@ -101,6 +101,11 @@ def _factor(m: Measured, block: Sequence[int] | None) -> Pattern | None:
             f"It is one {_ordinal(inverse)} of what is wanted.",
             "A part of the sum is missing or thrown away, or a mean is taken twice.",
         )
+    if 0.9 < factor < 1.1:
+        return Pattern(
+            f"It is {factor:.4g} times what is wanted.",
+            "A small part is left out or counted twice, or a sum loses digits to rounding.",
+        )
     return Pattern(f"It is {factor:.4g} times what is wanted.", "A scale factor is wrong.")
 
 

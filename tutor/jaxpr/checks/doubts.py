@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tutor.jaxpr.checks.grid import unvisited_blocks
 from tutor.jaxpr.checks.kernel import KernelView, Rule, changes, tuple_text
 from tutor.jaxpr.checks.numbers import dots, stored_sum
 from tutor.jaxpr.checks.walk import Event
@@ -176,4 +177,26 @@ def aliased_memory_is_read_after_its_write(kernel: KernelView) -> Iterator[Findi
                 wrote = wrote or event
 
 
-DOUBTS: tuple[Rule, ...] = (factors_do_not_meet, sum_and_block_part, aliased_memory_is_read_after_its_write)
+def unvisited_blocks_keep_the_alias(kernel: KernelView) -> Iterator[Finding]:
+    """KT349. Where no grid step goes, an aliased output keeps what its input holds: it must be the right one."""
+    for into, out in kernel.parts.aliased.items():
+        unvisited = unvisited_blocks(kernel, out)
+        if unvisited is None:
+            continue
+        a, b = kernel.walk.name(into), kernel.walk.name(out)
+        yield kernel.say(
+            "KT349",
+            f"{unvisited} They keep what {a} holds, for input_output_aliases makes {a} and {b} one array. Is {a} the "
+            "operand that was meant?",
+            severity="warning",
+            ref=out,
+            hint="The numbers in input_output_aliases count all operands, and the scalar-prefetch operands come first.",
+        )
+
+
+DOUBTS: tuple[Rule, ...] = (
+    factors_do_not_meet,
+    sum_and_block_part,
+    aliased_memory_is_read_after_its_write,
+    unvisited_blocks_keep_the_alias,
+)
