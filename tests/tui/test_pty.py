@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,7 +81,9 @@ def test_the_built_in_editor_writes_the_file_and_the_check_passes(
 ) -> None:
     screen.send(F4)
     screen.until("import jax")
-    screen.send(SHIFT_DOWN * EXERCISE.starter.count("\n"))
+    last = EXERCISE.starter.count("\n")
+    screen.send(SHIFT_DOWN * last)
+    screen.until(lambda text: re.search(rf"^ *{last + 1} ", text, re.MULTILINE) is not None)
     screen.send(pasted(REFERENCE))
     screen.until("CompilerParams")
     for key in "# mine":
@@ -102,8 +105,9 @@ def test_a_wrong_attempt_does_not_pass_and_unsaved_text_is_asked_about(
     screen.send(CTRL_S)
     screen.until("not passed")
     screen.send("#")
+    screen.until("modified")
     screen.send(CTRL_Q)
-    screen.until("unsaved text")
+    screen.until("Throw the changes away")
     screen.send("\x1b[B")  # the second answer: throw the changes away
     screen.send("\r")
     assert screen.wait() == 0
