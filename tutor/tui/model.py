@@ -105,11 +105,20 @@ def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
     return [(question, rungs) for question, rungs in asked if rungs]
 
 
-def answer(rungs: Sequence[Rung]) -> Phase:
-    """One word for a question: the worst that its stages say."""
+def answer(question: str, rungs: Sequence[Rung]) -> Phase:
+    """One word for a question: the worst that its stages say. A stage that is not even asked is as if unavailable."""
     phases = {rung.phase for rung in rungs}
     order: tuple[Phase, ...] = ("failed", "error", "running", "waiting", "skipped", "unavailable")
-    return next((phase for phase in order if phase in phases), "passed")
+    complete = {rung.name for rung in rungs} >= set(QUESTIONS.get(question, ()))
+    return next((phase for phase in order if phase in phases), "passed" if complete else "unavailable")
+
+
+def in_words(question: str, rungs: Sequence[Rung]) -> str:
+    """What the stages of a question answer: a question that was not asked of every stage is never a plain yes."""
+    said = answer(question, rungs)
+    if said in ("skipped", "unavailable"):
+        return "not all asked" if any(rung.phase == "passed" for rung in rungs) else "not asked"
+    return {"passed": "yes", "failed": "no", "error": "not known"}.get(said, "")
 
 
 def _rung(run: Run, name: StageName) -> Rung:
