@@ -44,6 +44,12 @@ def screen(environment: dict[str, str]) -> Iterator[Terminal]:
         yield terminal
 
 
+def edit(terminal: Terminal) -> None:
+    """Go to the editor, and wait until keys go there: the key line then offers the way back."""
+    terminal.send(F4)
+    terminal.until(lambda text: "import jax" in text and "F3 lesson" in text and "F4 edit" not in text)
+
+
 def leave(terminal: Terminal) -> None:
     """Quit, and see that the terminal is as it was."""
     terminal.send(CTRL_Q)
@@ -79,8 +85,7 @@ def test_a_save_in_another_editor_is_checked_and_passes(
 def test_the_built_in_editor_writes_the_file_and_the_check_passes(
     screen: Terminal, file: Path, environment: dict[str, str]
 ) -> None:
-    screen.send(F4)
-    screen.until("import jax")
+    edit(screen)
     last = EXERCISE.starter.count("\n")
     screen.send(SHIFT_DOWN * last)
     screen.until(lambda text: re.search(rf"^ *{last + 1} ", text, re.MULTILINE) is not None)
@@ -100,8 +105,7 @@ def test_the_built_in_editor_writes_the_file_and_the_check_passes(
 def test_a_wrong_attempt_does_not_pass_and_unsaved_text_is_asked_about(
     screen: Terminal, file: Path, environment: dict[str, str]
 ) -> None:
-    screen.send(F4)
-    screen.until("import jax")
+    edit(screen)
     screen.send(CTRL_S)
     screen.until("not passed")
     screen.send("#")
