@@ -70,7 +70,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         await self.query_one("#work").mount(Work())
         await self.mount(CourseTree())
         self._watch_the_desk()
-        self.set_interval(0.1, self._tick)
+        self._clock = self.set_interval(0.1, self._tick, pause=True)
         wanted = next((e for e in self._course.exercises if e.slug == self._start), None)
         exercise = wanted or self._next_unsolved(None) or next(iter(self._course.exercises), None)
         if exercise is not None:
@@ -162,6 +162,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
             self._work.show_output(run.verdict.output)
             self._show_place()
         self._tick()
+        (self._clock.resume if run.running else self._clock.pause)()
         self.refresh_bindings()
 
     def _tick(self) -> None:
