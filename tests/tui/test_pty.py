@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.terminal import CTRL_Q, CTRL_S, ENTER_FULL_SCREEN, F4, F8, LEAVE_FULL_SCREEN, SHIFT_DOWN, Terminal, pasted
+from tutor.cli.errors import ExitCode
 from tutor.sets import find_set, load_set
+from tutor.sets.workspace import side_file
 
 PROGRAM = (sys.executable, "-m", "tutor")
 EXERCISE = load_set(find_set()).exercises[0]  # where the program opens for a new learner
@@ -118,3 +120,13 @@ def test_a_wrong_attempt_does_not_pass_and_unsaved_text_is_asked_about(
     assert screen.restored
     assert file.read_text() == EXERCISE.starter
     assert not solved(environment)
+
+
+def test_a_lost_terminal_ends_the_program_and_keeps_unsaved_text(screen: Terminal, file: Path) -> None:
+    edit(screen)
+    screen.send("#")
+    screen.until("modified")
+    screen.hang_up()
+    assert screen.process.wait(30) == ExitCode.INTERRUPTED
+    assert side_file(file).read_text() == f"#{EXERCISE.starter}"
+    assert file.read_text() == EXERCISE.starter
