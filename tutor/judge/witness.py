@@ -6,6 +6,7 @@ Refs and their memory spaces, loads, stores, copies, products, aliases, and what
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import jax.export
 
@@ -86,5 +87,5 @@ def _agree(lowered: int, least: int, most: int, straight: bool) -> bool:
     return lowered >= least if least else lowered <= most
 
 
-def _spaces(refs: list[tuple[str, str]] | list[tuple[str, str | None]]) -> str:
+def _spaces(refs: Sequence[tuple[str, str | None]]) -> str:
     return ", ".join(f"{space}" for _, space in refs) or "nothing"
