@@ -10,7 +10,7 @@ from typing import Any
 
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, Event
-from tutor.ladder.inspect import Inspector
+from tutor.ladder.inspect import DEFAULT_CHIPS, Inspector
 from tutor.protocol import Finding, StageName, StageResult, Verdict
 from tutor.sets import Exercise
 
@@ -24,7 +24,7 @@ class Warm:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._inspectors: dict[tuple[str, bool], Inspector] = {}
+        self._inspectors: dict[bool, Inspector] = {}
         self._ladder: Ladder | None = None
 
     def inspect(
@@ -34,13 +34,15 @@ class Warm:
         *,
         function: str = "run",
         jail: bool = False,
+        chips: tuple[str, ...] | None = None,
         target: StageName | None = None,
     ) -> Verdict:
         """The verdict of `inspect` on a file (or on `source` under its name)."""
-        if (function, jail) not in self._inspectors:
-            self._inspectors[function, jail] = Inspector(function, jail=jail)
+        inspector = self._inspectors.setdefault(jail, Inspector(jail=jail))
+        inspector.function = function
+        inspector.chips = chips or DEFAULT_CHIPS
         text = path.read_bytes() if source is None else source
-        return self._verdict(self._inspectors[function, jail].check(None, text, path, target=target))
+        return self._verdict(inspector.check(None, text, path, target=target))
 
     def check(self, exercise: Exercise, source: bytes, name: str, *, target: StageName | None = None) -> Verdict:
         """The verdict of `check` on an attempt."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from watchfiles import awatch
 
-from tutor.cli.check import exit_code, progress, show, stage_named
+from tutor.cli.check import chips_named, exit_code, progress, show, stage_named
 from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.events import CheckFinished, StageStarted
@@ -20,18 +20,21 @@ from tutor.protocol import StageName, Verdict
 @click.command("inspect", cls=Verb)
 @click.argument("file", metavar="FILE[:FUNCTION]")
 @click.option("--stage", metavar="NAME", help="Run this stage and those that it needs, and no other.")
+@click.option("--chip", metavar="NAMES", help="Compile for these chips instead of v5e,v6e.")
 @click.option("--watch", is_flag=True, help="Inspect again whenever a Python file of its folder is saved.")
 @click.option("--jail", is_flag=True, help="Run FILE as an attempt is run: it cannot import from your folders.")
 @json_option
 @pass_session
-def inspect(session: Session, file: str, stage: str | None, watch: bool, jail: bool, as_json: bool) -> int:
+def inspect(
+    session: Session, file: str, stage: str | None, chip: str | None, watch: bool, jail: bool, as_json: bool
+) -> int:
     """Judge a kernel of your own. FILE defines the function (`run`, unless you name another), `make_args()`, which
     returns its arguments, and, if you have one, `reference(*args)`."""
     if watch and as_json:
         raise click.UsageError("--watch and --json do not go together.")
     target = stage_named(stage)
     path, function = file_and_function(file)
-    inspector = Inspector(function, jail=jail)
+    inspector = Inspector(function, jail=jail, chips=chips_named(chip))
     if watch:
         asyncio.run(_watch(session, inspector, path, target))
         return ExitCode.DONE

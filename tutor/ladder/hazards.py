@@ -71,7 +71,7 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     waits = next((found for found in traced.facts[case.name].suspects if found.code == "KT322"), None)
     hangs = runs.subject.may_hang or waits is not None
     limits = HANG_LIMITS if hangs else RUN_LIMITS
-    job = HazardJob(runs.subject.attempt, case, mode, inputs, limits)
+    job = HazardJob(runs.subject.attempt, case, mode, inputs, limits, runs.subject.chips[0])
     simulated, ended, refused = await _run(runs, job)
     if ended.how == "wall" and not hangs:  # a starved machine can stall a run once; a real hang does it twice
         simulated, ended, refused = await _run(runs, job)

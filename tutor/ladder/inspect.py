@@ -24,6 +24,7 @@ from tutor.wire import Attempt, Broken, ConfigValue, Ended, Given, Loaded, OwnFi
 
 CASE = "make_args"
 """The name of the one case: the arguments come from there."""
+DEFAULT_CHIPS = ("v5e", "v6e")
 STRANGE = ("JAX_", "XLA_", "TPU_", "LIBTPU_", "PYTHONSTARTUP")
 """Variables that would make the stager's JAX another one than the judge's."""
 
@@ -32,11 +33,12 @@ class Inspector:
     """Judges files of the user's own. It is to the screen what `Ladder` is: `stages`, `warm`, `check`, `aclose`.
 
     `function` is judged. Without `jail` the file may import from its own folder, the working directory and all of the
-    user's Python environment; with it, it runs as an attempt at an exercise does."""
+    user's Python environment; with it, it runs as an attempt at an exercise does. `chips` are those to compile for."""
 
-    def __init__(self, function: str = "run", *, jail: bool = False) -> None:
+    def __init__(self, function: str = "run", *, jail: bool = False, chips: Sequence[str] | None = None) -> None:
         self.function = function
         self.jail = jail
+        self.chips = tuple(chips or DEFAULT_CHIPS)
         self._ladder = Ladder() if jail else Ladder(open_worker())
 
     @property
@@ -63,10 +65,10 @@ class Inspector:
         attempt = self._attempt(source, str(path))
         prepared = await self._prepare(attempt) if isinstance(attempt, Attempt) else attempt
         if isinstance(prepared, Prepared) and isinstance(attempt, Attempt):
-            judged, refused = _subject(attempt, prepared), None
+            judged, refused = _subject(attempt, prepared, self.chips), None
         else:
             assert isinstance(prepared, StageResult)
-            judged, refused = _nothing(source, str(path), self.function), prepared
+            judged, refused = _nothing(source, str(path), self.function, self.chips), prepared
         # Without a reference nothing confirms the numbers, and `passed` says that no stage failed.
         whole = target is None and judged.given is not None and judged.given.expected is not None
         check = Check(self._ladder.runs(judged), stages, whole=whole, whole_jaxpr=whole_jaxpr, refused=refused)
@@ -148,7 +150,7 @@ def _literal_config(node: ast.expr) -> dict[str, ConfigValue] | Finding:
         return finding("KT130", message, line=node.lineno, column=node.col_offset)
 
 
-def _subject(attempt: Attempt, prepared: Prepared) -> Subject:
+def _subject(attempt: Attempt, prepared: Prepared, chips: tuple[str, ...]) -> Subject:
     case = CaseSpec(CASE, prepared.inputs, [], {}, {}, seeds=1, hazard=True)
     config: Mapping[str, ConfigValue] = attempt.own.config if attempt.own else {}
     return Subject(
@@ -163,13 +165,14 @@ def _subject(attempt: Attempt, prepared: Prepared) -> Subject:
         diagnosis={},
         reference=None,
         time_case=case,
+        chips=chips,
         given=Given(prepared.data, prepared.expected, dict(config)),
         integers=prepared.integers,
         may_hang=prepared.may_hang,
     )
 
 
-def _nothing(source: bytes, path: str, function: str) -> Subject:
+def _nothing(source: bytes, path: str, function: str, chips: tuple[str, ...]) -> Subject:
     """A file of which nothing is known but its text."""
     empty = Prepared([], b"", b"", None, ToleranceSpec(), False, 0.0)
-    return _subject(Attempt(source, path, function, OwnFile()), empty)
+    return _subject(Attempt(source, path, function, OwnFile()), empty, chips)

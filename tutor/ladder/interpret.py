@@ -20,10 +20,14 @@ NOTHING_TO_COMPARE = "there is no reference, and no simulated result to compare 
 
 
 async def interpret_stage(
-    runs: Runs, traced: Tracing, ahead: Stream, simulated: Callable[[], Awaitable[None]]
+    runs: Runs,
+    traced: Tracing,
+    ahead: Stream,
+    known: Callable[[CaseResult], None],
+    simulated: Callable[[], Awaitable[None]],
 ) -> StageResult:
-    """Judge every case as soon as its program is there. Without anything else to compare with, what the simulator
-    gave is awaited, with `simulated`."""
+    """Judge every case as soon as its program is there; `known` is told of each case as it is judged. Without anything
+    else to compare with, what the simulator gave is awaited, with `simulated`."""
     began = time.monotonic()
     judging: dict[str, asyncio.Task[tuple[CaseResult, list[Finding]]]] = {}
     refused: list[Finding] = []
@@ -32,7 +36,9 @@ async def interpret_stage(
     try:
         async for answer in ahead:
             if isinstance(answer, Artifact) and answer.data is not None:
-                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data, simulated))
+                judging[answer.case] = asyncio.create_task(
+                    _judge(runs, traced, answer.case, answer.data, known, simulated)
+                )
             elif isinstance(answer, Artifact):
                 unavailable = unavailable or answer.unavailable
                 refused += answer.findings
@@ -74,7 +80,12 @@ async def _given(runs: Runs, case: str, simulated: Callable[[], Awaitable[None]]
 
 
 async def _judge(
-    runs: Runs, traced: Tracing, name: str, data: bytes, simulated: Callable[[], Awaitable[None]]
+    runs: Runs,
+    traced: Tracing,
+    name: str,
+    data: bytes,
+    known: Callable[[CaseResult], None],
+    simulated: Callable[[], Awaitable[None]],
 ) -> tuple[CaseResult, list[Finding]]:
     subject = runs.subject
     case = subject.case(name)
@@ -92,6 +103,7 @@ async def _judge(
     async for answer in runs.ask(runs.judge, job):
         if isinstance(answer, Judged):
             answered = answer.result, answer.findings
+            known(answer.result)
         elif isinstance(answer, Broken):
             raise Failed(answer)
         elif isinstance(answer, Ended) and answered is None:
