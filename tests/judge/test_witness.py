@@ -94,7 +94,8 @@ def copied(x):
     def kernel(x_ref, o_ref):
         pltpu.sync_copy(x_ref, o_ref)
 
-    return call(kernel, x, in_specs=[pl.BlockSpec(memory_space=pl.ANY)], out_specs=pl.BlockSpec(memory_space=pl.ANY), grid=())
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    return call(kernel, x, in_specs=[anywhere], out_specs=anywhere, grid=())
 
 
 def looped(x):
@@ -175,9 +176,8 @@ def test_a_foreign_custom_call_is_named():
     def foreign(x):
         return jax.ffi.ffi_call("do_something", STRUCT)(doubled(x))
 
-    exported = jax.export.export(
-        jax.jit(foreign), platforms=["tpu"], disabled_checks=[jax.export.DisabledSafetyCheck.custom_call("do_something")]
-    )
+    let_pass = [jax.export.DisabledSafetyCheck.custom_call("do_something")]
+    exported = jax.export.export(jax.jit(foreign), platforms=["tpu"], disabled_checks=let_pass)
     with compat.target():
         artifact = bytes(exported(STRUCT).serialize())
     facts = made(doubled)[1]
