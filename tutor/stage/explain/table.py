@@ -70,11 +70,14 @@ def look_up(
     launch: Place | None = None,
     raw: str | None = None,
 ) -> Finding | None:
-    """The finding of the first row that knows this text; a row that answers None passes it on."""
+    """The finding of the first row that knows this text; a row that answers None passes it on.
+
+    Only the first part of a text is searched: a learner can raise a message of any length."""
+    start = text[:RAW_LIMIT]
     for row in rows:
         if row.kinds and kind not in row.kinds:
             continue
-        match = re.search(row.pattern, text, re.DOTALL)
+        match = re.search(row.pattern, start, re.DOTALL)
         if match is None:
             continue
         words = row.say(Clue(kind, text, place, reading, path, match, facts, names or NO_NAMES, launch))
