@@ -265,11 +265,14 @@ class JaxprLine(Record, frozen=True):
 
 
 class MarkedJaxpr(Record, frozen=True):
-    """A jaxpr as text, with one `JaxprLine` for each line of `text` and the spans to colour."""
+    """A jaxpr as text, with one `JaxprLine` for each line of `text` and the spans to colour.
+
+    `explanations` says one line about each primitive that occurs: what it does, on which unit, what it costs."""
 
     text: str
     lines: list[JaxprLine]
     spans: list[Span]
+    explanations: dict[str, str] = {}
 
 
 # ---------------------------------------------------------------- facts that the structure rules read

@@ -150,6 +150,12 @@ def test_learners_text_cannot_move_the_cursor() -> None:
     assert "\\x1b[2J" in text
 
 
+def test_a_traceback_is_told_by_its_last_line() -> None:
+    traced = finding("KT101", "It failed.", raw="Traceback (most recent call last):\n  File x\nKeyError: 'y'\n")
+    text = render_verdict(verdict(False, stages=[stage("load", "failed", traced)]))
+    assert "In full: KeyError: 'y'  [2 more lines]" in text
+
+
 def test_lines_are_counted_as_python_counts_them() -> None:
     text = render_verdict(failed(), source="a\x0cb\nc\u2028d\r\ne\rf\nthe fifth\n")
     assert "line 5 | the fifth" in text

@@ -134,6 +134,7 @@ def test_solution_after_a_pass(kt: Kt) -> None:
     assert kt("solution", "scale") == (0, "def scale(x, *, bm):\n    return x * 2\n", "")
     with open_history() as history:
         assert history.progress("tiny", "scale").revealed_at is not None
+    assert json.loads(kt("solution", "scale", "--json").out)["source"].startswith("def scale")
 
 
 @pytest.mark.parametrize(("policy", "code"), [('when = "never"', 1), ('when = "tries", tries = 1', 0)])

@@ -113,6 +113,17 @@ def test_find_set(tiny: Path, tmp_path: Path) -> None:
         find_set("no_such_set")
 
 
+def test_the_built_in_set_is_inside_a_wheel_or_beside_a_checkout(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site" / "tutor"
+    package.mkdir(parents=True)
+    monkeypatch.setattr("tutor.__file__", str(package / "__init__.py"))
+    assert builtin_root() == package.parent
+    shutil.copytree(tiny, package / "builtin")
+    assert load_set(builtin_root()).slugs == ["scale", "guess"]
+
+
 def test_a_set_in_an_installed_package(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
     shutil.copytree(tiny, site / "gpu_course")

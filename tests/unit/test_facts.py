@@ -110,6 +110,24 @@ def test_tables_are_worked_out_through_a_little_arithmetic():
     assert kernel.kernel.bytes_in == 2 * 8 * 128 * 4  # starts 0, 0, 2
 
 
+def test_a_captured_table_is_fresh_and_known():
+    def entry(x):
+        def kernel(rows_ref, x_ref, o_ref):
+            o_ref[...] = x_ref[...]
+
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(4,), in_specs=[pl.BlockSpec((8, 128), lambda i, r: (r[i], 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, r: (i, 0)),
+        )  # fmt: skip
+        table = np.array([2, 2, 0, 0], np.int32)
+        return jax.jit(pl.pallas_call(kernel, grid_spec=spec, out_shape=f32(32, 128)))(table, x)
+
+    facts = facts_of(entry, {"x": f32(24, 128)})
+    kernel = the_kernel(facts)
+    assert [o.argument for o in kernel.kernel.operands] == ["fresh", "x", None]
+    assert kernel.kernel.bytes_in == 2 * 4096
+
+
 def test_copies_count_as_hbm_traffic():
     inputs = {"pages": f32(9, 16, 128), "table": i32(3)}
     k = the_kernel(facts_of(gather_pages, inputs, {"table": np.array([8, 0, 8], np.int32)})).kernel
@@ -332,6 +350,13 @@ def test_the_fingerprint_sees_index_maps_and_constants_and_not_names():
     assert same != blocks_of(lambda i: (1 - i, 0))
     assert same != blocks_of(lambda i: (i, 0), scale=3.0)
     assert len(same) == 64
+
+
+def test_the_fingerprint_sees_captured_arrays():
+    first, second = (
+        fingerprint(traced(lambda x, c=c: jax.jit(lambda y: y + c)(x), f32(3))) for c in (np.ones(3), np.eye(3)[0])
+    )
+    assert first != second
 
 
 def test_no_backend_is_started():

@@ -7,6 +7,7 @@ import textwrap
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
@@ -184,6 +185,13 @@ def test_a_program_without_a_kernel_is_shown_whole():
     assert "add" in [line.primitive for line in page.lines]
 
 
+def test_captured_arrays_are_shown_where_they_are_bound():
+    table = np.arange(4, dtype=np.float32)
+    text = marked(traced(lambda x: jax.jit(lambda y: y * table)(x) + table, f32(4)), HERE).text
+    assert "const a:f32[4]" in text  # captured by the program
+    assert re.search(r"body \{ y:f32\[4\] const \w+:f32\[4\]", text)
+
+
 def test_a_true_swap_shows_the_old_value():
     def kernel(x_ref, o_ref):
         old = jax.ref.swap(o_ref, (Ellipsis,), x_ref[...])
@@ -222,3 +230,8 @@ def test_primitives_of_the_samples_are_explained():
     unknown = {name for name in seen if name and explain(name) is None}
     assert unknown == set()
     assert explain("no_such_primitive") is None
+
+
+def test_the_page_carries_the_explanations_of_its_primitives():
+    page = marked(traced(lambda x: jnp.exp(x) + 1.0, f32(4)), HERE)
+    assert page.explanations == {"exp": explain("exp"), "add": explain("add")}

@@ -72,8 +72,9 @@ def hint(session: Session, slug: str, seen: bool, as_json: bool) -> int:
 
 @click.command("solution", cls=Verb)
 @click.argument("slug", type=SLUG)
+@json_option
 @pass_session
-def solution(session: Session, slug: str) -> int:
+def solution(session: Session, slug: str, as_json: bool) -> int:
     """The reference solution, when the set allows it (after a pass, unless the set says otherwise)."""
     exercise = session.exercise(slug)
     progress = session.history.progress(exercise.set_id, exercise.slug)
@@ -90,7 +91,10 @@ def solution(session: Session, slug: str) -> int:
         raise Refused("no_solution", words, exit=ExitCode.NOT_PASSED)
     text = read_text(exercise.reference)
     session.history.mark_revealed(exercise.set_id, exercise.slug)
-    click.echo(plain(text).rstrip())
+    if as_json:
+        show_json({"slug": exercise.slug, "path": str(exercise.reference), "source": text})
+    else:
+        click.echo(plain(text).rstrip())
     return ExitCode.DONE
 
 

@@ -142,8 +142,10 @@ def _finding(finding: Finding, source: list[str], width: int, color: bool) -> It
     if finding.raw:
         said = [line for line in plain(finding.raw).splitlines() if line.strip()]
         if said:
+            # What a traceback says is on its last line.
+            telling = said[-1] if said[0].startswith("Traceback") else said[0]
             more = f"  [{plural(len(said) - 1, 'more line')}]" if len(said) > 1 else ""
-            yield paint("       " + cut(f"JAX says: {said[0].strip()}", width - 7 - len(more)) + more, "dim", color)
+            yield paint("       " + cut(f"In full: {telling.strip()}", width - 7 - len(more)) + more, "dim", color)
 
 
 def _excerpt(finding: Finding, source: list[str], width: int, color: bool) -> Iterator[str]:

@@ -33,7 +33,7 @@ class _Writer:
     def jaxpr(self, jaxpr: Jaxpr) -> Iterator[str]:
         yield "(" + ",".join(map(self.bound, (*jaxpr.constvars, *jaxpr.invars)))
         for const in getattr(jaxpr, "consts", ()):
-            yield hashlib.sha256(const.tobytes()).hexdigest() if isinstance(const, np.ndarray) else "const"
+            yield _contents(const)
         for eqn in jaxpr.eqns:
             outs, ins = ",".join(map(self.bound, eqn.outvars)), ",".join(map(self.atom, eqn.invars))
             yield f"{outs}={eqn.primitive.name} {ins}"
@@ -78,3 +78,11 @@ class _Writer:
                 yield from self.value(getattr(value, part.name))
         else:
             yield ADDRESS.sub("", str(value))
+
+
+def _contents(const: Any) -> str:
+    """The hash of a captured array. One of JAX's own exists only where a backend runs already."""
+    try:
+        return hashlib.sha256(np.asarray(const).tobytes()).hexdigest()
+    except TypeError:  # a key or another array without plain contents
+        return ADDRESS.sub("", str(const))

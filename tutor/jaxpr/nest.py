@@ -193,12 +193,14 @@ class _Reader:
                 again = op.add or self.key(ref, op.view, values) in _loads(op.value, values)
                 return Touch("accumulate" if again else "store", ref, op.view)
             case "copy_start" | "copy_wait":
-                assert op.source is not None and op.semaphore is not None
+                if op.source is None:
+                    return None
                 source, into = (op.view, op.source) if op.waits_for_send else (op.source, op.view)
-                names = level.refs
-                return Touch(
-                    op.kind, names[source.ref], source, names[into.ref], into, names.get(op.semaphore.ref)
-                )  # fmt: skip
+                start, end = level.refs.get(source.ref), level.refs.get(into.ref)
+                if start is None or end is None:
+                    return None
+                semaphore = level.refs.get(op.semaphore.ref) if op.semaphore else None
+                return Touch(op.kind, start, source, end, into, semaphore)
         return Touch("semaphore", ref, op.view)
 
     def evaluate(self, node: Node, level: Level, values: _Values) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from tutor.jaxpr.compat import Constant, Dim, JaxprEqn, View, index_steps, is_ref, space
@@ -32,6 +33,7 @@ UNSAID = frozenset({
 LONGEST_PARAMETER = 72
 
 
+@lru_cache(maxsize=256)
 def short_dtype(dtype: Any) -> str:
     """`f32`, `bf16`, `i32`, `bool`, … as jaxprs write them."""
     return SHORT.get(name := str(dtype), name)
@@ -98,7 +100,7 @@ def parameters(eqn: JaxprEqn) -> str:
     """The parameters worth reading as `name=value …`; long values are folded to `…`."""
     parts = []
     for name, value in eqn.params.items():
-        if name in UNSAID or value is None or value is False or value == () or value == "":
+        if name in UNSAID or value is None or value is False or (isinstance(value, tuple | str) and not value):
             continue
         text = clean(parameter(value), 400)
         parts.append(f"{clean(name)}={text if len(text) <= LONGEST_PARAMETER else '…'}")
@@ -106,7 +108,9 @@ def parameters(eqn: JaxprEqn) -> str:
 
 
 def parameter(value: Any) -> str:
-    """One parameter's value."""
+    """One parameter's value. Arrays show their type only."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"<{type_text(value)}>"
     if isinstance(value, tuple):
         inner = [parameter(v) for v in value]
         if inner and all(i == inner[0] for i in inner) and type(value[0]).__name__ == "Precision":

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tutor.jaxpr.arrays import Array, array_value
+from tutor.jaxpr.arrays import LARGEST, Array, array_value
 from tutor.jaxpr.compat import Constant, Jaxpr, Position, Var, is_ref, written
 from tutor.jaxpr.equations import Body
 from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, KernelParts, kernel_parts
@@ -83,8 +83,7 @@ def read_program(
         reader.sources[var] = Source(name)
         if values is not None and name in values:
             reader.values[var] = np.asarray(values[name])
-    for var in jaxpr.constvars:
-        reader.sources[var] = FRESH
+    reader.constants(jaxpr)
     reader.level(level)
     program.outputs = [reader.source(v) for v in jaxpr.outvars]
     program.outside = primitives(level, SILENT)
@@ -116,6 +115,13 @@ class _Flow:
         if isinstance(atom, Constant):
             return np.asarray(atom.val)
         return self.values.get(atom)
+
+    def constants(self, jaxpr: Jaxpr) -> None:
+        """Arrays that the program captured."""
+        for var, const in zip(jaxpr.constvars, getattr(jaxpr, "consts", ()), strict=False):
+            self.sources[var] = FRESH
+            if getattr(const, "size", LARGEST) < LARGEST and getattr(var.aval.dtype, "kind", "") in "iub":
+                self.values[var] = np.asarray(const)
 
     def level(self, level: Level) -> None:
         for node in level.nodes:
@@ -168,8 +174,7 @@ class _Flow:
         for var in (*body.carried, *body.scanned):
             self.sources[var] = UNKNOWN
             self.values.pop(var, None)
-        for var in below.jaxpr.constvars:
-            self.sources.setdefault(var, FRESH)
+        self.constants(below.jaxpr)
         self.level(below)
         return [self.source(v) for v in below.jaxpr.outvars]
 

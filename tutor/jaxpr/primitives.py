@@ -93,6 +93,7 @@ EXPLANATIONS: dict[str, str] = {
     "reshape": "Changes the shape. Free if the last two dimensions stay; else tiles are moved about (XLU).",
     "squeeze": "Drops unit dimensions. Free if the last two dimensions stay.",
     "expand_dims": "Adds unit dimensions. Free if the last two dimensions stay.",
+    "tile": "Repeats a value along an axis. Free at tile edges; else rows or lanes are shifted.",
     "transpose": "Reorders dimensions. Swapping the last two is cross-lane work on the XLU.",
     "concatenate": "Joins values. Free at tile edges; else rows or lanes are shifted.",
     "slice": "Takes a part of a value in registers. Free at tile edges; else rows or lanes are shifted.",

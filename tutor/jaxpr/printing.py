@@ -15,6 +15,7 @@ from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, KernelParts, kernel_parts
 from tutor.jaxpr.names import NameBook, clean
 from tutor.jaxpr.nest import Level, Node, Touch, read_kernel
 from tutor.jaxpr.notation import Piece, binder, index_pieces, is_constant, literal, parameters
+from tutor.jaxpr.primitives import explain
 from tutor.protocol import AccessKind, JaxprLine, MarkedJaxpr, Space, Span
 
 INDENT = 2
@@ -97,7 +98,9 @@ class _Page:
                 old.kind, old.ref, old.space, old.source_line, old.source_column, old.depth, old.kernel,
                 old.primitive, last,
             )  # fmt: skip
-        return MarkedJaxpr("\n".join(self.text), self.lines, self.spans)
+        seen = sorted({line.primitive for line in self.lines if line.primitive})
+        explained = {name: words for name in seen if (words := explain(name))}
+        return MarkedJaxpr("\n".join(self.text), self.lines, self.spans, explained)
 
 
 def _kernel(page: _Page, parts: KernelParts, number: int, node: Node, file_name: str, whole: bool) -> None:
@@ -138,6 +141,9 @@ class _Printer:
             if not is_ref(var):
                 self.names[var] = self.book.take(clean(given[i])) if i < len(given) and given[i] else self.book.letter()
         first = self.page.line([(label, "param"), (" { lambda", None)])
+        for var in jaxpr.constvars:
+            self.names[var] = self.book.letter()
+            self.page.line([("const ", "param"), *binder(var, self.names[var])], 2)
         for var in jaxpr.invars:
             ref = self.level.refs.get(var)
             pieces = binder(var, ref.name if ref else self.names[var])
@@ -177,8 +183,14 @@ class _Printer:
                 self.names[var] = self.book.take(own) if own.isidentifier() else self.book.letter()
             pieces += [(" ", None), *binder(var, ref.name if ref else self.names[var])]
         for var in level.jaxpr.constvars:
-            if var not in level.refs:
-                self.names[var] = self.names.get(body.outer.get(var)) or self.book.letter()
+            outer = body.outer.get(var)
+            if var in level.refs:
+                continue
+            if isinstance(outer, Var) and outer in self.names:
+                self.names[var] = self.names[outer]
+            else:  # an array that the function captured
+                self.names[var] = self.book.letter()
+                pieces += [(" const ", "param"), *binder(var, self.names[var])]
         first = self.page.line(pieces, depth)
         self.equations(level, depth + 1)
         self.close(level, depth)
@@ -259,12 +271,13 @@ class _Printer:
                 yield (" ", None)
                 yield from target
                 yield (" -> ", touch.kind)
-                assert touch.to is not None and touch.to_view is not None and op.semaphore is not None
+                assert touch.to is not None and touch.to_view is not None
                 yield (touch.to.name, f"space.{touch.to.space}")
                 yield from index_pieces(touch.to_view, atom)
-                yield (" ", None)
-                yield atom(op.semaphore.ref)
-                yield from index_pieces(op.semaphore, atom)
+                if op.semaphore is not None:
+                    yield (" ", None)
+                    yield atom(op.semaphore.ref)
+                    yield from index_pieces(op.semaphore, atom)
             case _:
                 if eqn.outvars:
                     yield from self.binders(eqn.outvars)

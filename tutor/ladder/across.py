@@ -14,17 +14,21 @@ SMALL = 0.3
 """A relative L2 error below this can be rounding that adds up; above, the numbers are simply wrong."""
 GROWTH = 1.5
 """The factor between the smallest and the largest error that counts as growth."""
+DIP = 0.6
+"""An error may fall by this factor from one size to the next: other sizes and block sizes vary with it."""
 
 
 def across_cases(cases: Sequence[CaseResult], findings: Sequence[Finding], specs: Sequence[CaseSpec]) -> list[Finding]:
-    """`findings` with one more in front where the cases together tell more than each alone (KT214, KT203)."""
+    """`findings` with one in front where the cases together tell more than each alone (KT214, KT203)."""
     spec_of = {spec.name: spec for spec in specs}
     seen = [_Seen(case, spec_of[case.name]) for case in cases if case.name in spec_of]
     failed = [s for s in seen if s.case.status == "failed"]
     if not failed:
         return list(findings)
-    told = _grows(seen) or (_differs(seen) if len(failed) < len(seen) else None)
-    return [told, *findings] if told is not None else list(findings)
+    grows = _grows(seen)
+    if grows is not None:
+        return [grows, *(found for found in findings if found.code != "KT201")]  # it says all that these said, and why
+    return [_differs(seen), *findings] if len(failed) < len(seen) else list(findings)
 
 
 class _Seen(NamedTuple):
@@ -49,7 +53,12 @@ def _grows(seen: Sequence[_Seen]) -> Finding | None:
     for name in _size_names(seen):
         points = _worst_by_size(known, name)
         errors = [error for _, error in points]
-        if len(points) < 2 or errors[0] <= 0 or any(b < a for a, b in pairwise(errors)):
+        if (
+            len(points) < 2
+            or errors[0] <= 0
+            or errors[-1] < max(errors)
+            or any(b < DIP * a for a, b in pairwise(errors))
+        ):
             continue
         growth, reach = errors[-1] / errors[0], points[-1][0] / max(points[0][0], 1)
         score = growth * (1 + reach / 1e6)

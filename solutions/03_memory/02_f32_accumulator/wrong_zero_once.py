@@ -1,4 +1,4 @@
-# expect: interpret KT201
+# expect: interpret KT210
 # Zeroes at the first step of the whole grid only: the next tile starts from the sum of the last one.
 
 import jax

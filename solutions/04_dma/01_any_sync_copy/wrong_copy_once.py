@@ -1,4 +1,4 @@
-# expect: interpret KT201
+# expect: interpret KT210
 # Fills the scratch at the first step only, as if it were a cache of the whole table.
 
 import jax

@@ -1,4 +1,4 @@
-# expect: interpret KT201
+# expect: interpret KT210
 # Stores every product instead of adding it: only the last block of a row is left.
 
 import jax

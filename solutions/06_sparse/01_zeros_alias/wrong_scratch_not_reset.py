@@ -1,4 +1,4 @@
-# expect: interpret KT201
+# expect: interpret KT210
 # Accumulates in a scratch that is not reset when the row changes: each row holds the rows before it, too.
 
 import jax

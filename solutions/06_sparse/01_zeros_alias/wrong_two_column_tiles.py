@@ -1,4 +1,4 @@
-# expect: interpret KT201
+# expect: interpret KT210
 # Right at the public shapes only: at most two tiles of columns; the zeros hide that the rest is missing.
 
 import jax

@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-import numpy as np
-
 from tutor.findings import finding
 from tutor.jaxpr.checks import grid, hints, memory, numbers, semaphores, source
 from tutor.jaxpr.checks.kernel import KernelView, Rule
@@ -32,11 +30,14 @@ CALLBACKS = frozenset({"pure_callback", "io_callback"})
 
 
 def kernel_views(jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: str) -> Iterator[KernelView]:
-    """Every kernel of a traced attempt, walked. Arguments as for `suspects`."""
+    """Every kernel of a traced attempt, walked. Arguments as for `suspects`.
+
+    Left out are kernels of several bodies that run side by side: what one of them misses, another may do."""
     jaxpr = closed(jaxpr)
     flow = Flow.of(jaxpr)
     for eqn, operands in known_operands(jaxpr, values or {}):
-        for parts in kernel_parts(eqn):
+        side_by_side = kernel_parts(eqn)
+        for parts in side_by_side if len(side_by_side) == 1 else ():
             dynamic = len(eqn.invars) - len(parts.operands)
             tables = operands[dynamic : dynamic + len(parts.prefetch)]
             known = {v: t for v, t in zip(parts.prefetch, tables, strict=True) if t is not None}
@@ -81,13 +82,14 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def callbacks(jaxpr: Jaxpr, file_name: str, place: Position | None = None) -> Iterator[Finding]:
-    """KT342. A callback runs Python on the host; a kernel program that needs it cannot be compiled ahead or graded."""
+    """KT342. A callback runs Python on the host; a program that needs it cannot be exported."""
     for eqn in jaxpr.eqns:
         here = position(eqn, file_name) or place
         if eqn.primitive.name in CALLBACKS:
             yield finding(
                 "KT342",
-                f"{eqn.primitive.name.replace('_', ' ').capitalize()}: this calls back into Python on the host while the "
+                f"{eqn.primitive.name.replace('_', ' ').capitalize()}: this calls back into Python on the host "
+                f"while the "
                 "program runs. That cannot be exported or run on another machine.",
                 line=here.line if here else None,
                 column=here.column if here else None,

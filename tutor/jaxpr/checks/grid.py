@@ -29,7 +29,8 @@ def parallel_axis_shares_a_block(kernel: KernelView) -> Iterator[Finding]:
                 name = kernel.walk.name(ref)
                 yield kernel.say(
                     "KT325",
-                    f"Grid axis {axis} is marked {meaning!r}, but {kernel.step(pair[0])} and {kernel.step(pair[1])} both "
+                    f"Grid axis {axis} is marked {meaning!r}, but {kernel.step(pair[0])} and "
+                    f"{kernel.step(pair[1])} both "
                     f"write block {tuple_text(indices[pair[0]])} of {name}. Steps along a parallel axis may run on two "
                     "cores at the same time, and then one overwrites the other.",
                     ref=ref,
@@ -62,9 +63,12 @@ def block_is_visited_again(kernel: KernelView) -> Iterator[Finding]:
                 axis = _outermost_change(kernel.walk.steps, before, row)
                 yield kernel.say(
                     "KT326",
-                    f"Block {tuple_text(index)} of {kernel.walk.name(ref)} is left after {kernel.step(before)} and visited "
-                    f"again at {kernel.step(row)}, with other blocks between. When the grid leaves a block it is written "
-                    "back, and its window in VMEM is given to other blocks; what was accumulated there is not read again.",
+                    f"Block {tuple_text(index)} of {kernel.walk.name(ref)} is left after {kernel.step(before)} "
+                    f"and visited "
+                    f"again at {kernel.step(row)}, with other blocks between. When the grid leaves a block it "
+                    f"is written "
+                    "back, and its window in VMEM is given to other blocks; what was accumulated there is not "
+                    "read again.",
                     ref=ref,
                     hint=f"Grid axis {axis} runs outside the axes that choose this block. Make it the last grid axis, "
                     "so that all visits of one block follow each other.",
@@ -132,7 +136,8 @@ def block_is_out_of_range(kernel: KernelView) -> Iterator[Finding]:
         index = int(indices[row, dim])
         yield kernel.say(
             "KT328",
-            f"At {kernel.step(row)} the index map of {kernel.walk.name(ref)} gives {index} for dimension {dim}, which has "
+            f"At {kernel.step(row)} the index map of {kernel.walk.name(ref)} gives {index} for dimension {dim}, "
+            f"which has "
             f"{mapping.array_shape[dim]} elements: {_range(mapping, dim, blocks)}.",
             ref=ref,
             hint=_units_hint(mapping, dim, index, kernel.walk.name(ref)),
@@ -153,7 +158,8 @@ def _units_hint(mapping: Mapping, dim: int, index: int, name: str) -> str:
         and index % size == 0
         and 0 <= index // size < mapping.array_shape[dim] / size
     ):
-        return f"{index} looks like an element offset. An index map counts blocks: return {index // size} here, not {index}."
+        return f"{index} looks like an element offset. An index map counts blocks: return {index // size} here, "
+        f"not {index}."
     return f"Check the index map of {name} against the grid and the array's shape."
 
 

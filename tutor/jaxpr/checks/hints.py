@@ -18,7 +18,8 @@ def interpret_is_baked_in(kernel: KernelView) -> Iterator[Finding]:
     if kernel.parts.interpret:
         yield kernel.say(
             "KT320",
-            "This kernel passes interpret= itself. Every judge here overrules it; on a TPU it would run the interpreter "
+            "This kernel passes interpret= itself. Every judge here overrules it; on a TPU it would run the "
+            "interpreter "
             "instead of the compiled kernel.",
             severity="note",
             hint="Leave interpret= out.",
@@ -61,7 +62,8 @@ def program_id_in_a_branch(kernel: KernelView) -> Iterator[Finding]:
         if event.name == "program_id" and set(event.inside) & {"branch", "loop", "condition"}:
             yield kernel.say(
                 "KT338",
-                "program_id is read inside a branch or loop. The TPU compiler takes it; plain interpret mode refuses it. Here "
+                "program_id is read inside a branch or loop. The TPU compiler takes it; plain interpret mode "
+                "refuses it. Here "
                 "it is moved to the top for you.",
                 severity="note",
                 event=event,
@@ -82,7 +84,8 @@ def block_is_smaller_than_a_tile(kernel: KernelView) -> Iterator[Finding]:
         if itemsize < 4 and rows % tile and rows < whole and mapping.block_shape[-2] is not None:
             yield kernel.say(
                 "KT343",
-                f"Blocks of {kernel.walk.name(ref)} have {rows} rows. A native tile of {mapping.dtype} has {tile} rows, so "
+                f"Blocks of {kernel.walk.name(ref)} have {rows} rows. A native tile of {mapping.dtype} has "
+                f"{tile} rows, so "
                 "tiles are only partly used and each step moves and computes less than it could.",
                 severity="note",
                 ref=ref,

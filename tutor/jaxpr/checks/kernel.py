@@ -77,10 +77,9 @@ class KernelView:
     ) -> Finding:
         """A finding at the event's line, or at the kernel's call."""
         place = (event.place if event else None) or self.place
-        return finding(
-            code, message, severity=severity, line=place.line if place else None, column=place.column if place else None,
-            ref=self.walk.name(ref) if ref is not None else None, hint=hint,
-        )  # fmt: skip
+        line, column = (place.line, place.column) if place else (None, None)
+        name = self.walk.name(ref) if ref is not None else None
+        return finding(code, message, severity=severity, line=line, column=column, ref=name, hint=hint)
 
 
 def tuple_text(values: Sequence[int] | Array) -> str:

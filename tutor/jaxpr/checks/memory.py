@@ -9,7 +9,7 @@ import numpy as np
 
 from tutor.jaxpr.checks.kernel import KernelView
 from tutor.jaxpr.checks.walk import Event
-from tutor.jaxpr.compat import Constant, Dim, Var, space
+from tutor.jaxpr.compat import Constant, Dim, Var, View, space
 from tutor.jaxpr.flow import Use
 from tutor.jaxpr.scalars import Value
 from tutor.protocol import Finding
@@ -29,11 +29,13 @@ def off_chip_ref_is_indexed(kernel: KernelView) -> Iterator[Finding]:
             verb = "read" if op.kind == "load" else "written"
             yield kernel.say(
                 "KT336",
-                f"{name} is in {where.upper()} and is {verb} with [...] here. Only Refs in VMEM or SMEM can be indexed; a Ref "
+                f"{name} is in {where.upper()} and is {verb} with [...] here. Only Refs in VMEM or SMEM can be "
+                f"indexed; a Ref "
                 "in ANY or HBM can only be the source or the target of a copy.",
                 event=event,
                 ref=event.ref,
-                hint=f"Copy the piece you need into a VMEM scratch with pltpu.sync_copy({name}.at[...], scratch), or give "
+                hint=f"Copy the piece you need into a VMEM scratch with pltpu.sync_copy({name}.at[...], "
+                f"scratch), or give "
                 f"{name} a BlockSpec that stages it.",
             )
 
@@ -44,7 +46,8 @@ def prefetch_ref_is_written(kernel: KernelView) -> Iterator[Finding]:
         for event in _writes(kernel, ref)[:1]:
             yield kernel.say(
                 "KT337",
-                f"{kernel.walk.name(ref)} is a scalar-prefetch Ref and is written here. Index maps of later steps may have "
+                f"{kernel.walk.name(ref)} is a scalar-prefetch Ref and is written here. Index maps of later "
+                f"steps may have "
                 "read it already, so what a write does is not defined.",
                 event=event,
                 ref=ref,
@@ -71,7 +74,8 @@ def input_is_stored_to(kernel: KernelView) -> Iterator[Finding]:
                 ),
                 event=event,
                 ref=ref,
-                hint=f"Store to {kernel.walk.name(into)}: it is the output that aliases {name}, and has a window of its own."
+                hint=f"Store to {kernel.walk.name(into)}: it is the output that aliases {name}, and has a "
+                f"window of its own."
                 if into is not None
                 else "Store to an output Ref, or keep the value in a scratch.",
             )
@@ -93,12 +97,14 @@ def output_is_never_stored(kernel: KernelView) -> Iterator[Finding]:
                 f"Nothing stores to {name}, so this output holds whatever the memory held before.",
                 severity="error" if fate != "unused" else "note",
                 ref=ref,
-                hint=f"Store with {name}[...] = value. An assignment {name} = value only gives the name to something else.",
+                hint=f"Store with {name}[...] = value. An assignment {name} = value only gives the name to "
+                f"something else.",
             )
         elif kernel.walk.complete and not any(e.possible() for e in writes):
             yield kernel.say(
                 "KT330",
-                f"{name} is stored to here, but the condition around it is false at every grid step, so the store never runs.",
+                f"{name} is stored to here, but the condition around it is false at every grid step, so the "
+                f"store never runs.",
                 event=writes[0],
                 ref=ref,
                 hint="Program ids run from 0 to pl.num_programs(axis) - 1.",
@@ -122,16 +128,18 @@ def read_before_write(kernel: KernelView) -> Iterator[Finding]:
         kind = "output window" if ref in kernel.parts.outputs else "scratch"
         yield kernel.say(
             "KT332",
-            f"{name} is read here and nothing ever writes to it"
+            f"{name} is read here and nothing ever writes to it."
             if never
-            else f"At {kernel.step(0)} {name} is read here before anything was written to it. A fresh {kind} is not zero: it "
+            else f"At {kernel.step(0)} {name} is read here before anything was written to it. A fresh {kind} is "
+            f"not zero: it "
             "holds whatever was in that memory before"
             + (", also when the output aliases an input." if ref in kernel.parts.aliased.values() else "."),
             event=event,
             ref=ref,
-            hint=None
+            hint="If a copy should fill it: pltpu.make_async_copy only describes one; call .start() and .wait() on it."
             if never
-            else f"Give {name} its first value before the first read, for example under pl.when(pl.program_id(axis) == 0) "
+            else f"Give {name} its first value before the first read, for example under "
+            f"pl.when(pl.program_id(axis) == 0) "
             "for each axis that it accumulates over.",
         )
 
@@ -153,17 +161,16 @@ def _reads(event: Event, ref: Var) -> bool:
     if op is None:
         return False
     if op.kind == "copy_start":
-        return event.source == ref
-    return event.ref == ref and (op.kind == "load" or (op.kind == "store" and (op.add or event.result_used)))
+        return bool(event.source == ref)
+    return bool(event.ref == ref and (op.kind == "load" or (op.kind == "store" and (op.add or event.result_used))))
 
 
 def _thrown_away(kernel: KernelView, event: Event) -> bool:
     """Whether a `where` (or a mask) may drop what was read, as in `where(k == 0, 0, acc[...])`."""
-    assert event.op is not None
+    if event.op is None or event.op.kind != "load":
+        return False
     if event.op.mask is not None:
         return True
-    if event.op.kind != "load":
-        return False
 
     def through(use: Use) -> bool:
         return use.eqn is not None and use.eqn.primitive.name not in ("swap", "masked_swap", "addupdate")
@@ -176,47 +183,59 @@ def index_is_out_of_range(kernel: KernelView) -> Iterator[Finding]:
     """KT329. An index past the end of a Ref is not refused when traced; on a TPU it touches other memory."""
     seen: set[int] = set()
     for event in kernel.walk.events:
-        op = event.op
-        if op is None or op.view.indexed is None or event.starts is None or event.ref is None or id(event.eqn) in seen:
-            continue
-        if op.kind not in ("load", "store", "copy_start", "copy_wait") or op.mask is not None:
-            continue
-        dims = [d for group in op.view.indexed for d in group]
-        for axis, (dim, start) in enumerate(zip(dims, event.starts, strict=True)):
-            bad = _outside(event, dim, start)
-            if bad is None:
-                continue
-            seen.add(id(event.eqn))
-            row, first = bad
-            span = (
-                f"index {first}"
-                if dim.squeezed
-                else f"elements {first} to {first + ((dim.size or 1) - 1) * dim.stride}"
-            )
-            when = "" if isinstance(dim.start, int) or len(kernel.walk.steps) == 1 else f" at {kernel.step(row)}"
-            verb = {"load": "read", "store": "written"}.get(op.kind, "copied")
-            yield kernel.say(
-                "KT329",
-                f"{span.capitalize()} of dimension {axis} of {kernel.walk.name(event.ref)} is {verb} here{when}, but this "
-                f"dimension of the Ref has {dim.extent} elements (0 to {dim.extent - 1}).",
-                event=event,
-                ref=event.ref,
-                hint="Interpret mode clamps the index and carries on; a TPU does not.",
-            )
-            break
+        for ref, view, starts in _touched(event) if id(event.eqn) not in seen else ():
+            dims = [d for group in view.indexed or () for d in group]
+            for axis, (dim, start) in enumerate(zip(dims, starts, strict=True)):
+                bad = _outside(event, dim, start)
+                if bad is not None and id(event.eqn) not in seen:
+                    seen.add(id(event.eqn))
+                    yield _past_the_end(kernel, event, ref, axis, dim, *bad)
+
+
+def _touched(event: Event) -> Iterator[tuple[Var, View, tuple[Value, ...]]]:
+    """The Refs that an equation touches, how, and where each index starts; the target of a copy before its source."""
+    op = event.op
+    if op is None or op.kind not in ("load", "store", "copy_start") or op.mask is not None:
+        return
+    if event.ref is not None and event.starts is not None and not op.remote:
+        yield event.ref, op.view, event.starts
+    if event.source is not None and op.source is not None and event.source_starts is not None:
+        yield event.source, op.source, event.source_starts
+
+
+def _past_the_end(kernel: KernelView, event: Event, ref: Var, axis: int, dim: Dim, row: int, first: int) -> Finding:
+    last = first + ((dim.size or 1) - 1) * dim.stride
+    span = f"Index {first} is" if dim.squeezed else f"Elements {first} to {last} are"
+    when = "" if isinstance(dim.start, int) or len(kernel.walk.steps) == 1 else f" at {kernel.step(row)}"
+    touched = {"get": "read", "masked_load": "read", "dma_start": "copied"}.get(event.name, "written")
+    return kernel.say(
+        "KT329",
+        f"{span} {touched} here{when}, but dimension {axis} of {kernel.walk.name(ref)} has "
+        f"{dim.extent} elements (0 to {dim.extent - 1}).",
+        event=event,
+        ref=ref,
+        hint=f"Write {dim.extent + first}. Interpret mode counts a negative index from the end; a TPU goes to the "
+        "memory before the Ref."
+        if -dim.extent <= first < 0
+        else "Interpret mode clamps the index and carries on; a TPU does not.",
+    )
 
 
 def _outside(event: Event, dim: Dim, start: Value) -> tuple[int, int] | None:
-    """The first step whose access passes the end, and where it starts. Negative constants are left to JAX."""
+    """The first step whose access leaves the dimension, and where it starts.
+
+    A computed negative index of a load is left alone: `ref[i - 1]` at step 0 is often thrown away by what follows."""
     if start is None or dim.size is None:
         return None
-    last = np.asarray(start, np.int64) + (dim.size - 1) * dim.stride
-    fixed = isinstance(dim.start, int) or isinstance(dim.start, Constant)
-    bad = last >= dim.extent if fixed else (last >= dim.extent) | (np.asarray(start, np.int64) < 0)
+    first = np.asarray(start, np.int64)
+    fixed = isinstance(dim.start, int | Constant)
+    bad = first + (dim.size - 1) * dim.stride >= dim.extent
+    if fixed or (event.op is not None and event.op.kind != "load"):
+        bad = bad | (first < 0)
     if event.active is None or event.repeats:
-        return (0, int(np.asarray(start))) if fixed and bad.any() and event.possible() else None
+        return (0, int(first)) if fixed and bad.any() and event.possible() else None
     hits = np.flatnonzero(np.broadcast_to(bad, event.active.shape) & event.active)
-    return (int(hits[0]), int(np.broadcast_to(start, event.active.shape)[hits[0]])) if hits.size else None
+    return (int(hits[0]), int(np.broadcast_to(first, event.active.shape)[hits[0]])) if hits.size else None
 
 
 def store_is_overwritten(kernel: KernelView) -> Iterator[Finding]:

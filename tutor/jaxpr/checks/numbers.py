@@ -17,7 +17,7 @@ KEEPS_A_SUM = frozenset({"convert_element_type", "mul", "div", "neg", "reshape",
 
 
 def running_sum_is_narrow(kernel: KernelView) -> Iterator[Finding]:
-    """KT334. A sum kept in bfloat16 is rounded to 8 bits at every step, and the error grows with the number of steps."""
+    """KT334. A sum kept in bfloat16 is rounded to 8 bits at every step; the error grows with the number of steps."""
     for ref in kernel.data_refs(*kernel.parts.scratch, *kernel.parts.outputs, *kernel.walk.scoped):
         dtype = ref.aval.dtype
         if not _narrow(dtype):
@@ -28,7 +28,8 @@ def running_sum_is_narrow(kernel: KernelView) -> Iterator[Finding]:
         name = kernel.walk.name(ref)
         yield kernel.say(
             "KT334",
-            f"{name} is {dtype}, and a sum is kept in it: every step reads it, adds, and rounds the result back to {dtype}. "
+            f"{name} is {dtype}, and a sum is kept in it: every step reads it, adds, and rounds the result back "
+            f"to {dtype}. "
             "The rounding errors add up with the number of steps.",
             severity="warning",
             event=event,
@@ -113,7 +114,8 @@ def product_at_default_precision(kernel: KernelView) -> Iterator[Finding]:
             continue
         yield kernel.say(
             "KT340",
-            "Both operands of this product are float32, at default precision. A TPU rounds them to bfloat16 and multiplies "
+            "Both operands of this product are float32, at default precision. A TPU rounds them to bfloat16 and "
+            "multiplies "
             "in one pass, so the result has about 3 digits; interpret mode shows the exact product.",
             severity="note",
             event=event,
@@ -149,13 +151,16 @@ def partial_block_is_summed(kernel: KernelView) -> Iterator[Finding]:
             size, block = mapping.array_shape[axis], mapping.sizes[axis]
             yield kernel.say(
                 "KT339",
-                f"Dimension {axis} of {kernel.walk.name(ref)} has {size} elements in blocks of {block}, so the last block "
-                f"holds {size % block} of them and {block - size % block} of garbage. The sum over this dimension takes the "
+                f"Dimension {axis} of {kernel.walk.name(ref)} has {size} elements in blocks of {block}, so the "
+                f"last block "
+                f"holds {size % block} of them and {block - size % block} of garbage. The sum over this "
+                f"dimension takes the "
                 "garbage in unless it is masked.",
                 severity="note",
                 event=event,
                 ref=ref,
-                hint="Mask it before the sum: jnp.where(index < size, block, 0), with a broadcasted_iota for the index. "
+                hint="Mask it before the sum: jnp.where(index < size, block, 0), with a broadcasted_iota for "
+                "the index. "
                 "For a product, mask both operands: 0 times NaN is NaN.",
             )
             break

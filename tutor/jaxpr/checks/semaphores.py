@@ -141,7 +141,8 @@ def _nothing_to_wait_for(kernel: KernelView, semaphore: _Semaphore, use: _Use) -
         f"This waits for {_called(kernel, semaphore, use)}, but {what}. The wait never returns: the kernel hangs.",
         event=use.event,
         ref=semaphore.ref,
-        hint="Start the copy before the wait, on the same semaphore: keep the descriptor and call .start(), then .wait()."
+        hint="Start the copy before the wait, on the same semaphore: keep the descriptor and call .start(), "
+        "then .wait()."
         if use.copy
         else "Signal the same semaphore before waiting for it.",
     )
@@ -152,7 +153,8 @@ def _never_waited(kernel: KernelView, semaphore: _Semaphore, use: _Use) -> Findi
     if use.copy:
         return kernel.say(
             "KT323",
-            f"A copy is started on {called} and nothing waits for it. Its data may not be there when it is read, and it "
+            f"A copy is started on {called} and nothing waits for it. Its data may not be there when it is "
+            f"read, and it "
             "may still be running when the kernel ends.",
             event=use.event,
             ref=semaphore.ref,
@@ -168,28 +170,31 @@ def _never_waited(kernel: KernelView, semaphore: _Semaphore, use: _Use) -> Findi
 
 
 def _count(kernel: KernelView, semaphore: _Semaphore) -> Iterator[Finding]:
-    """Add up what is given and taken, in the order in which it happens."""
-    steps = len(kernel.walk.steps)
-    shape = tuple(semaphore.ref.aval.shape)
-    slots = [u.slots(shape, steps) for u in semaphore.uses]
-    if any(s is None for s in slots):
+    """Add up what is given and taken, in the order in which it happens: step by step, and in program order."""
+    steps, shape = len(kernel.walk.steps), tuple(semaphore.ref.aval.shape)
+    change = np.zeros((steps, len(semaphore.uses)), np.int64)
+    slot = np.zeros_like(change)
+    for column, use in enumerate(semaphore.uses):
+        at = use.slots(shape, steps)
+        if at is None or use.amount is None or use.event.active is None:
+            return
+        sign = 1 if use.does == "gives" else -1
+        change[:, column] = np.where(use.event.active, sign * np.asarray(use.amount, np.int64), 0)
+        slot[:, column] = at
+    for number in np.unique(slot):
+        mine = np.where(slot == number, change, 0)
+        level = mine.cumsum()
+        if (level < 0).any():
+            first = int(np.argmax(level < 0))
+            row, column = divmod(first, len(semaphore.uses))
+            taken = -int(mine.flat[first])
+            yield _waits_too_often(kernel, semaphore, semaphore.uses[column], row, int(level[first]) + taken, taken)
+        elif kernel.walk.complete and level.size and level[-1] > 0:
+            given = int(np.flatnonzero(mine > 0)[-1]) % len(semaphore.uses)
+            yield _left_over(kernel, semaphore, semaphore.uses[given], int(level[-1]), int(number), shape)
+        else:
+            continue
         return
-    level = np.zeros(prod(shape), np.int64)
-    last: dict[int, _Use] = {}
-    for row in range(steps):
-        for use, slot in zip(semaphore.uses, slots, strict=True):
-            if slot is None or not use.event.certain(row) or use.amount is None:
-                continue
-            at, amount = int(slot[row]), int(np.broadcast_to(use.amount, (steps,))[row])
-            level[at] += amount if use.does == "gives" else -amount
-            if use.does == "gives":
-                last[at] = use
-            if level[at] < 0:
-                yield _waits_too_often(kernel, semaphore, use, row, level[at] + amount, amount)
-                return
-    if kernel.walk.complete and (level > 0).any():
-        at = int(np.argmax(level > 0))
-        yield _left_over(kernel, semaphore, last[at], int(level[at]), at, shape)
 
 
 def _waits_too_often(
@@ -198,7 +203,8 @@ def _waits_too_often(
     unit = "bytes" if use.copy else "signals"
     return kernel.say(
         "KT322",
-        f"At {kernel.step(row)} this waits for {amount} {unit} on {_called(kernel, semaphore, use)}, when only {there} have "
+        f"At {kernel.step(row)} this waits for {amount} {unit} on {_called(kernel, semaphore, use)}, when only "
+        f"{there} have "
         "been started and not yet waited for. The rest never comes: the kernel hangs.",
         event=use.event,
         ref=semaphore.ref,

@@ -25,7 +25,7 @@ def kernel_functions(tree: ast.AST, kernel: KernelView) -> Iterator[tuple[Functi
 
 
 def name_is_rebound(tree: ast.AST, kernel: KernelView) -> Iterator[Finding]:
-    """KT344. `o_ref = value` gives the name to the value and leaves the memory as it was; `o_ref[...] = value` stores."""
+    """KT344. `o_ref = value` only gives the name to the value; `o_ref[...] = value` stores it."""
     stored = {e.ref for e in kernel.walk.events if e.op is not None and e.op.kind in ("store", "copy_start")}
     wanted = {v for v in kernel.parts.outputs + kernel.parts.scratch if v not in stored}
     for function, refs in kernel_functions(tree, kernel):
@@ -35,7 +35,8 @@ def name_is_rebound(tree: ast.AST, kernel: KernelView) -> Iterator[Finding]:
                 if name.id in lost:
                     yield finding(
                         "KT344",
-                        f"This gives the name {name.id} to a new value. Nothing is stored: the memory behind the Ref stays "
+                        f"This gives the name {name.id} to a new value. Nothing is stored: the memory behind "
+                        f"the Ref stays "
                         "as it was.",
                         line=name.lineno,
                         column=name.col_offset,
@@ -68,7 +69,8 @@ def read_is_never_used(tree: ast.AST, kernel: KernelView) -> Iterator[Finding]:
                     continue
                 yield finding(
                     "KT345",
-                    f"{name} is read here, and the value is never used. The load is dropped: it is not in the jaxpr and "
+                    f"{name} is read here, and the value is never used. The load is dropped: it is not in the "
+                    f"jaxpr and "
                     "costs nothing.",
                     severity="note",
                     line=node.lineno,
@@ -84,8 +86,8 @@ def _loads(tree: ast.expr, refs: dict[str, Var]) -> Iterator[ast.Subscript]:
     if any(isinstance(node, lazy) for node in nodes):
         return
     for node in nodes:
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name):
-            if node.value.id in refs:
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Load()) if name in refs:
                 yield node
 
 

@@ -18,8 +18,8 @@ from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.kernels import KernelParts
 from tutor.jaxpr.scalars import Array, Scope, Value
 
-MAX_TURNS = 64
-MAX_VISITS = 6000
+MAX_TURNS = 32
+MAX_VISITS = 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +28,10 @@ class Event:
 
     `active` has one boolean for each grid step looked at (None: unknown). `repeats` is set in a loop that was not
     unrolled, where it stands for any number of runs, also none. `ref`, `source`, `semaphore` and `source_semaphore`
-    are the kernel's own Refs, through every nesting. `starts` and `semaphore_index` are the values of the indices of
-    `op.view` and `op.semaphore`, one for each dimension. `inside` names the enclosing bodies; `block` tells runs of a
-    body apart: events of one block follow each other with nothing between. `result_used` says that something reads
-    what the equation returns (a store returns the old value, which is seldom used)."""
+    are the kernel's own Refs, through every nesting. `starts`, `source_starts` and `semaphore_index` are the values of
+    the indices of `op.view`, `op.source` and `op.semaphore`, one for each dimension. `inside` names the enclosing
+    bodies; `block` tells runs of a body apart: events of one block follow each other with nothing between.
+    `result_used` says that something reads what the equation returns (a store returns the old value)."""
 
     eqn: JaxprEqn
     op: Operation | None
@@ -47,6 +47,7 @@ class Event:
     semaphore: Var | None = None
     source_semaphore: Var | None = None
     starts: tuple[Value, ...] | None = None
+    source_starts: tuple[Value, ...] | None = None
     semaphore_index: tuple[Value, ...] | None = None
 
     @property
@@ -123,11 +124,11 @@ class Walk:
             return Event(*common)
         return Event(
             *common, at.root(op.view), at.root(op.source), at.root(op.semaphore), at.root(op.source_semaphore),
-            self._starts(op.view), self._starts(op.semaphore) if op.semaphore else None,
+            self._starts(op.view), self._starts(op.source), self._starts(op.semaphore),
         )  # fmt: skip
 
-    def _starts(self, view: View) -> tuple[Value, ...] | None:
-        if view.indexed is None:
+    def _starts(self, view: View | None) -> tuple[Value, ...] | None:
+        if view is None or view.indexed is None:
             return None
         return tuple(self.scope.read(d.start) for dims in view.indexed for d in dims)
 

@@ -13,29 +13,15 @@ from textual.message import Message
 from textual.widgets import Input, Static, Tree
 from textual.widgets.tree import TreeNode
 
+from tutor.sets import chapter_title
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 
-_ACRONYMS = {"dma", "vmem", "smem", "hbm", "tpu"}
 MARKS = {"solved": "✓", "tried": "~", "untouched": "·"}
-
-
-def chapter_title(name: str) -> str:
-    """`03_memory` is shown as `03 Memory`."""
-    number, _, words = name.partition("_")
-    if not number.isdigit() or not words:
-        return name
-    first, *rest = words.split("_")
-    return " ".join([number, first.upper() if first in _ACRONYMS else first.capitalize(), *rest])
 
 
 class Exercises(Tree[Exercise]):
     """The tree itself: no guides beyond one level, chapters open."""
-
-    BINDINGS = [Binding("escape", "leave", "Close", tooltip="Close the list")]
-
-    def action_leave(self) -> None:
-        self.post_message(CourseTree.Closed())
 
     def render_label(self, node: TreeNode[Exercise], base_style: Style, style: Style) -> Text:
         label = node.label.copy() if isinstance(node.label, Text) else Text(str(node.label))
@@ -45,6 +31,8 @@ class Exercises(Tree[Exercise]):
 
 class CourseTree(Vertical):
     """A filter and the tree. It lies over the screen until an exercise is chosen."""
+
+    BINDINGS = [Binding("escape", "leave", "Close", tooltip="Close the list")]
 
     class Chosen(Message):
         """The learner chose an exercise."""
@@ -62,6 +50,9 @@ class CourseTree(Vertical):
         self._solved: frozenset[str] = frozenset()
         self._tried: frozenset[str] = frozenset()
         self._current = ""
+
+    def action_leave(self) -> None:
+        self.post_message(self.Closed())
 
     def compose(self) -> ComposeResult:
         yield Input(placeholder="filter: name, title or concept", compact=True)
