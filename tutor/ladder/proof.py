@@ -147,13 +147,13 @@ def problem(program: Program, verdict: Verdict) -> str | None:
 def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
     """The two margins of relative L2 over all programs of one exercise with float outputs."""
     rights = [_worst(p.verdict) for p in proved if p.program.kind in ("reference", "right")]
-    wrongs = [  # NaN (KT202) is outside every bound
+    wrongs = [
         _worst(p.verdict)
         for p in proved
-        if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret" and p.program.code != "KT202"
+        if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
     ]
     worst_right = max((e for e in rights if e is not None), default=None)
-    nearest_wrong = min((e for e in wrongs if e is not None), default=None)
+    nearest_wrong = min((e for e in wrongs if e is not None and math.isfinite(e)), default=None)  # NaN is far enough
     return Margins(
         right=None if not worst_right else rel_l2_bound / worst_right,
         wrong=None if nearest_wrong is None else nearest_wrong / rel_l2_bound,
@@ -169,13 +169,12 @@ def default_bound(exercise: Exercise) -> float:
 
 
 def _worst(verdict: Verdict) -> float | None:
-    """The largest relative L2 error of `interpret`; None if no number was finite."""
+    """The largest relative L2 error of `interpret`: infinite where a case failed by NaN, None if none was compared."""
+    cases = [case for stage in verdict.stages if stage.name == "interpret" for case in stage.cases]
     errors = [
-        case.error.relative_l2
-        for stage in verdict.stages
-        if stage.name == "interpret"
-        for case in stage.cases
-        if case.error is not None and case.error.relative_l2 is not None and math.isfinite(case.error.relative_l2)
+        case.error.relative_l2 if case.error.relative_l2 is not None else math.inf
+        for case in cases
+        if case.error is not None and (case.error.relative_l2 is not None or case.status == "failed")
     ]
     return max(errors, default=None)
 
