@@ -5,7 +5,15 @@ import sys
 
 import pytest
 
-FRONTS = ["tutor.cli.app", "tutor.ladder.check", "tutor.ladder.proof", "tutor.sets", "tutor.record", "tutor.findings", "tutor.tui.app"]
+FRONTS = [
+    "tutor.cli.app",
+    "tutor.ladder.check",
+    "tutor.ladder.proof",
+    "tutor.sets",
+    "tutor.record",
+    "tutor.findings",
+    "tutor.tui.app",
+]
 WORKERS = ["tutor.stage.jobs", "tutor.judge.jobs", "tutor.jaxpr.facts", "tutor.workers.forkserver"]
 
 
@@ -51,6 +59,9 @@ def test_private_jax_names_live_in_one_file():
         for path in root.rglob("*.py")
         for text in [path.read_text()]
         if ("jax._src" in text or "jaxlib" in text.replace('"jaxlib"', "").replace("jaxlib:", ""))
-        and any(line.lstrip().startswith(("import jax", "from jax")) and ("_src" in line or "jaxlib" in line) for line in text.splitlines())
+        and any(
+            line.lstrip().startswith(("import jax", "from jax")) and ("_src" in line or "jaxlib" in line)
+            for line in text.splitlines()
+        )
     ]
     assert guilty == ["jaxpr/compat.py"]

@@ -105,7 +105,10 @@ async def test_endless_answers_are_stopped():
 async def test_a_forged_answer_is_refused_and_the_server_goes_on():
     async with worker() as server:
         with pytest.raises(BadAnswer):
-            await answers(server, "from tutor.workers.frames import write_frame\nfor d in range(3, 20):\n  try: write_frame(d, b'rubbish')\n  except OSError: pass")
+            await answers(
+                server,
+                "from tutor.workers.frames import write_frame\nfor d in range(3, 20):\n  try: write_frame(d, b'rubbish')\n  except OSError: pass",
+            )
         assert (await ending(server, "pass")).how == "done"
 
 

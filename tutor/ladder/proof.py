@@ -148,9 +148,7 @@ def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
     """The two margins of relative L2 over all programs of one exercise with float outputs."""
     rights = [_worst(p.verdict) for p in proved if p.program.kind in ("reference", "right")]
     wrongs = [
-        _worst(p.verdict)
-        for p in proved
-        if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
+        _worst(p.verdict) for p in proved if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
     ]
     worst_right = max((e for e in rights if e is not None), default=None)
     nearest_wrong = min((e for e in wrongs if e is not None and math.isfinite(e)), default=None)  # NaN is far enough
