@@ -12,7 +12,7 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.ladder.device import device_stage, find_device
-from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.lower import lower_stage
@@ -22,7 +22,7 @@ from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, StageName, StageResult, Timing
+from tutor.protocol import PARENTS, CaseResult, StageName, StageResult, Timing
 from tutor.sets.exercise import Exercise
 
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "device")
@@ -112,7 +112,7 @@ class Check:
                 "device": self._device(),
             }
             if ahead is not None:
-                work["interpret"] = interpret_stage(self._runs, traced, ahead)
+                work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known)
             async with asyncio.TaskGroup() as group:
                 for name in self._stages:
                     if name in work:
@@ -163,6 +163,9 @@ class Check:
     async def _device(self) -> StageResult:
         result, self._timing = await device_stage(self._runs)
         return result
+
+    def _case_known(self, case: CaseResult) -> None:
+        self.events.put_nowait(CaseFinished("interpret", case))
 
     def _start(self, name: StageName) -> None:
         self.events.put_nowait(StageStarted(name=name))

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.protocol import (
     QUESTIONS,
     STAGES,
     AccessKind,
+    CaseResult,
     Finding,
     Kernel,
     MarkedJaxpr,
@@ -56,6 +57,7 @@ class Run:
     cancelled: bool = False
     started: frozenset[StageName] = frozenset()
     results: Mapping[StageName, StageResult] = field(default_factory=lambda: MappingProxyType({}))
+    cases: Mapping[StageName, tuple[CaseResult, ...]] = field(default_factory=lambda: MappingProxyType({}))
     trace: Trace | None = None
     verdict: Verdict | None = None
     trouble: str | None = None
@@ -70,6 +72,9 @@ def advance(run: Run, event: Event) -> Run:
     match event:
         case StageStarted(name):
             return replace(run, started=run.started | {name})
+        case CaseFinished(stage, known):
+            told = (*run.cases.get(stage, ()), known)
+            return replace(run, cases=MappingProxyType({**run.cases, stage: told}))
         case StageFinished(result):
             return replace(run, results=MappingProxyType({**run.results, result.name: result}))
         case KernelsTraced(kernels, jaxpr):
@@ -110,8 +115,18 @@ def answer(rungs: Sequence[Rung]) -> Phase:
 def _rung(run: Run, name: StageName) -> Rung:
     result = run.results.get(name)
     if result is None:
-        return Rung(name, "running" if run.running and name in run.started else "waiting", 0.0, "")
+        running = run.running and name in run.started
+        known = run.cases.get(name, ())
+        return Rung(name, "running" if running else "waiting", 0.0, _so_far(known) if running else "")
     return Rung(name, result.status, result.seconds, _remark(run, result))
+
+
+def _so_far(known: Sequence[CaseResult]) -> str:
+    """What the cases of a running stage have said."""
+    bad = sum(case.status != "passed" for case in known)
+    if not known:
+        return ""
+    return f"{many(bad, 'case')} wrong so far" if bad else f"{many(len(known), 'case')} right so far"
 
 
 def _remark(run: Run, result: StageResult) -> str:
@@ -257,6 +272,7 @@ def ref_rows(kernel: Kernel) -> list[RefRow]:
     groups: dict[AccessKind, str] = {"load": "L", "store": "S", "accumulate": "A", "copy_start": "C"}
     named = {operand.name for operand in kernel.operands}
     inner = {access.ref: access for access in kernel.accesses if access.ref not in named}
+    rows: list[tuple[str, str, str, list[int], str, list[int | None] | None]]
     rows = [(o.name, o.role, o.space, o.shape, o.dtype, o.block_shape) for o in kernel.operands]
     rows += [(a.ref, "inner", a.space, a.shape, a.dtype, None) for a in inner.values()]
     result = []

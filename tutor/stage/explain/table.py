@@ -19,7 +19,9 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 @dataclass(frozen=True)
 class Clue:
-    """What is known about one error. `match` is the row's match on `text`; `kind` is the exception's class name."""
+    """What is known about one error. `match` is the row's match on `text`; `kind` is the exception's class name.
+
+    `place` is a line of the kernel; `launch` is the call of the kernel, where that is all that the error points at."""
 
     kind: str
     text: str
@@ -29,10 +31,15 @@ class Clue:
     match: re.Match[str]
     facts: CaseFacts | None = None
     names: Names = NO_NAMES
+    launch: Place | None = None
 
     def group(self, name: str) -> str:
         """A named group of the match, or an empty string."""
         return (self.match.groupdict().get(name) or "").strip()
+
+
+LONGEST = 20_000
+"""No message of JAX is longer; an attempt's own may be, and patterns must not search a megabyte of it."""
 
 
 class Words(NamedTuple):
@@ -64,18 +71,20 @@ def look_up(
     *,
     facts: CaseFacts | None = None,
     names: Names | None = None,
+    launch: Place | None = None,
     raw: str | None = None,
 ) -> Finding | None:
     """The finding of the first row that knows this text; a row that answers None passes it on."""
+    text = text[:LONGEST]
     for row in rows:
         if row.kinds and kind not in row.kinds:
             continue
         match = re.search(row.pattern, text, re.DOTALL)
         if match is None:
             continue
-        words = row.say(Clue(kind, text, place, reading, path, match, facts, names or NO_NAMES))
+        words = row.say(Clue(kind, text, place, reading, path, match, facts, names or NO_NAMES, launch))
         if words is not None:
-            words = words._replace(place=reading.sharpened(words.place or place, words.ref))
+            words = words._replace(place=reading.sharpened(words.place or place or launch, words.ref))
             return speak(row.code, words, place, raw if raw is not None else f"{kind}: {text}")
     return None
 
@@ -90,7 +99,7 @@ def speak(code: str, words: Words, place: Place | None, raw: str) -> Finding:
         ref=words.ref,
         line=where.line if where else None,
         column=where.column if where else None,
-        raw=clean(raw)[:RAW_LIMIT],
+        raw=clean(raw[:LONGEST])[:RAW_LIMIT],
     )
 
 
