@@ -323,7 +323,7 @@ class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
     `output_arguments[i]` is the entry's output that output i flows to. `walks` are there for grids of at most 4,096
-    steps whose index maps can be worked out."""
+    steps whose index maps can be worked out. `vmem_limit_bytes` is what the kernel itself asks for."""
 
     kernel: Kernel
     inside: list[Primitive]
@@ -334,6 +334,7 @@ class KernelFacts(Record, frozen=True):
     line: int | None
     output_arguments: list[int | None] = []
     walks: list[BlockWalk] = []
+    vmem_limit_bytes: int | None = None
 
 
 class CaseFacts(Record, frozen=True):

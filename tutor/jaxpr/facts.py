@@ -89,6 +89,7 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
         line=call.place.line if call.place else None,
         output_arguments=[_flows_to(program.outputs, (number, i)) for i in range(len(parts.outputs + call.written))],
         walks=_walks(call, level, steps, moved_outputs),
+        vmem_limit_bytes=getattr(call.node.eqn.params.get("compiler_params"), "vmem_limit_bytes", None),
     )
 
 

@@ -1,4 +1,4 @@
-# expect: interpret KT202
+# expect: interpret KT201
 # Starts the maximum at zero: rows of negative numbers only have no term left.
 
 import jax

@@ -1,4 +1,4 @@
-# expect: interpret KT202
+# expect: interpret KT201
 # Takes the maximum of the block for that of the row so far.
 
 import jax
