@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tutor.ladder.check import Ladder
-from tutor.ladder.events import CheckFinished, StageFinished
+from tutor.ladder.events import CaseFinished, CheckFinished, StageFinished
 from tutor.ladder.mutants import Mutant, mutants
 from tutor.ladder.proof import AT_ONCE
 from tutor.ladder.proof_cache import Proofs, key
@@ -39,7 +39,8 @@ class MutantsManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Killed(Record, frozen=True):
-    """What came of one mutant. `stage` is the first that failed, None if it survived; `reason` if that is declared."""
+    """What came of one mutant. `stage` is the first that failed, None if it survived, and `code` what it said, if it had
+    come to that. `reason` is why a survivor is as good as the reference, if that is declared."""
 
     name: str
     stage: StageName | None
@@ -133,10 +134,12 @@ async def _try(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Proof
 async def _first_failure(
     ladder: Ladder, exercise: Exercise, mutant: Mutant, path: str, stages: tuple[StageName, ...]
 ) -> Killed:
-    """The first stage that fails, in the order in which they end; everything else is stopped then."""
+    """The first case or stage that fails, in the order in which they end; everything else is stopped then."""
     events = ladder.check(exercise, mutant.source.encode(), path, only=stages, hidden=True)
     async with contextlib.aclosing(events):
         async for event in events:
+            if isinstance(event, CaseFinished) and event.case.status == "failed":
+                return Killed(mutant.name, event.stage, None)
             if isinstance(event, StageFinished) and event.result.status in ("failed", "error"):
                 code = next((f.code for f in event.result.findings if f.severity == "error"), None)
                 return Killed(mutant.name, event.result.name, code)

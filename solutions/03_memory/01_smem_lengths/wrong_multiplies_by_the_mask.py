@@ -12,7 +12,7 @@ BT = 64
 def kernel(lengths_ref, x_ref, o_ref):
     i, t = pl.program_id(0), pl.program_id(1)
     position = t * BT + jax.lax.broadcasted_iota(jnp.int32, x_ref.shape, 0)
-    o_ref[...] = x_ref[...] * (position < lengths_ref[i]).astype(jnp.float32)
+    o_ref[...] = x_ref[...] * jnp.where(position < lengths_ref[i], 1.0, 0.0)
 
 
 def mask_tail(x, lengths):

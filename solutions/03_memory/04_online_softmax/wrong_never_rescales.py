@@ -1,4 +1,4 @@
-# expect: interpret KT210
+# expect: interpret KT201
 # Adds terms that belong to different maxima.
 
 import jax

@@ -1,4 +1,4 @@
-# expect: interpret KT202
+# expect: interpret KT201
 # Computes exp of the numbers as they are: it overflows.
 
 import jax

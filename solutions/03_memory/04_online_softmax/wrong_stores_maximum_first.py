@@ -1,4 +1,4 @@
-# expect: interpret KT210
+# expect: interpret KT201
 # Stores the new maximum before the old one was used.
 
 import jax
