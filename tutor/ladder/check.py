@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +56,20 @@ class Ladder:
         path: Path | str,
         *,
         target: StageName | None = None,
+        only: Sequence[StageName] | None = None,
         hidden: bool = False,
         seed: int | None = None,
         whole_jaxpr: bool = False,
         chips: tuple[str, ...] | None = None,
-    ) -> AsyncIterator[Event]:
-        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
-        stages = wanted_stages(target, AVAILABLE)
+    ) -> AsyncGenerator[Event, None]:
+        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
+
+        `target` runs one stage and its ancestors, `only` just the stages that it names (parents among them);
+        without either it is a whole check."""
+        stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
         runs = Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
-        check = Check(runs, stages, whole=target is None, whole_jaxpr=whole_jaxpr)
+        check = Check(runs, stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
         task = asyncio.create_task(check.run())
         try:
             while (event := await check.events.get()) is not None:
