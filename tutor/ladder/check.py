@@ -16,6 +16,7 @@ from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinish
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.lower import lower_stage
+from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
@@ -58,6 +59,13 @@ class Ladder:
         whole_jaxpr: bool = False,
     ) -> AsyncIterator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
+        if exercise.kind == "predict":
+            async with contextlib.aclosing(
+                check_answers(self.stage, exercise, source, str(path), target=target)
+            ) as answers:
+                async for said in answers:
+                    yield said
+            return
         stages = wanted_stages(target, AVAILABLE)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed)
         runs = Runs(self.stage, self.judge, judged, self._values, self._slots)
