@@ -24,7 +24,7 @@ def check(facts):
         for operand in kernel.kernel.operands:
             if operand.argument != "x" and operand.role != "output":
                 continue
-            kinds = ("load",) if operand.role == "input" else ("store", "accumulate")
+            kinds, word = (("load",), "loaded") if operand.role == "input" else (("store", "accumulate"), "stored")
             touched = [a for a in kernel.kernel.accesses if a.ref == operand.name and a.kind in kinds]
             if any(access.bytes_per_step is None for access in touched):
                 continue
@@ -32,7 +32,7 @@ def check(facts):
             block = 4 * math.prod(n or 1 for n in operand.block_shape or operand.shape)
             if moved > block:
                 message = (
-                    f"In a grid step, {moved:,} bytes of {operand.name} are {kinds[0]}{'ed' if kinds[0] == 'load' else 'd'}; "
+                    f"In a grid step, {moved:,} bytes of {operand.name} are {word}; "
                     f"the block has {block:,}. Some elements make the trip more than once."
                 )
                 yield finding("KT314", message, line=touched[-1].line, ref=operand.name, case=facts.case)

@@ -7,7 +7,7 @@ from jax.experimental import pallas as pl
 
 
 def kernel(x_ref, y_ref, o_ref):
-    o_ref = jnp.exp(x_ref[...]) + y_ref[...]  # noqa: F841
+    o_ref = jnp.exp(x_ref[...]) + y_ref[...]
 
 
 def exp_add(x, y):

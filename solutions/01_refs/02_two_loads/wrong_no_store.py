@@ -6,7 +6,7 @@ from jax.experimental import pallas as pl
 
 
 def kernel(x_ref, y_ref, o_ref):
-    total = x_ref[...] + y_ref[...]  # noqa: F841
+    total = x_ref[...] + y_ref[...]
 
 
 def add(x, y):

@@ -7,7 +7,7 @@ from jax.experimental import pallas as pl
 
 def kernel(x_ref, y_ref, o_ref):
     x = x_ref[...]
-    y = y_ref[...]  # noqa: F841
+    y = y_ref[...]
     o_ref[...] = x + x
 
 

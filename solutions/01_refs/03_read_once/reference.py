@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-
 EPSILON = 1e-5
 
 

@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-
 EPSILON = 1e-5
 
 

@@ -5,7 +5,6 @@ import jax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-
 SCALAR = pl.BlockSpec(memory_space=pltpu.SMEM)
 
 
