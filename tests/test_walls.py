@@ -1,56 +1,94 @@
 """The walls of the house: which process may import what. Each probe has a twin that proves it can fail."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-FRONTS = ["tutor.cli.app", "tutor.ladder.check", "tutor.ladder.proof", "tutor.sets", "tutor.record", "tutor.findings", "tutor.tui.app"]
+import tutor
+
+PACKAGE = Path(tutor.__file__).parent
+VERBS = [f"tutor.cli.{path.stem}" for path in sorted((PACKAGE / "cli").glob("[!_]*.py"))]
+FRONTS = [*VERBS, "tutor.ladder.check", "tutor.ladder.proof", "tutor.sets", "tutor.record", "tutor.findings"]
 WORKERS = ["tutor.stage.jobs", "tutor.judge.jobs", "tutor.jaxpr.facts", "tutor.workers.forkserver"]
 
+JAX = {"jax", "jaxlib", "libtpu"}
+SCREEN = {"textual", "rich"}
 
-def imported_by(module: str) -> set[str]:
-    """The top-level packages that are loaded once `module` has been imported in a fresh interpreter."""
-    code = f"import sys, {module}; print('\\n'.join({{m.partition('.')[0] for m in sys.modules}}))"
+
+def imported_by(*modules: str) -> set[str]:
+    """Every module that is loaded once `modules` have been imported in a fresh interpreter."""
+    code = f"import sys, {', '.join(modules)}; print('\\n'.join(sys.modules))"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", FRONTS)
-def test_no_front_imports_jax(module):
-    assert not imported_by(module) & {"jax", "jaxlib", "libtpu"}
+def packages(*modules: str) -> set[str]:
+    """The top-level packages among them."""
+    return {name.partition(".")[0] for name in imported_by(*modules)}
+
+
+def private_names(source: str) -> set[str]:
+    """The private names of JAX that this Python text reaches: `jax._src` and anything of jaxlib."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        found |= {name for name in names if name.startswith(("jax._src", "jaxlib.")) or name == "jaxlib"}
+    return found
+
+
+def test_no_front_imports_jax_or_before_it_must_the_screen():
+    assert not packages(*FRONTS) & (JAX | SCREEN)
+
+
+def test_the_screen_does_not_import_jax():
+    assert not packages("tutor.tui.app", "tutor.tui.screens.main", "tutor.tui.commands") & JAX
 
 
 @pytest.mark.parametrize("module", WORKERS)
-def test_no_worker_imports_textual(module):
-    assert not imported_by(module) & {"textual", "rich", "click"}
+def test_no_worker_imports_the_screen(module):
+    assert not packages(module) & (SCREEN | {"click"})
 
 
 def test_the_probe_sees_jax_where_it_is():
-    assert "jax" in imported_by("tutor.judge.jobs")
+    assert "jax" in packages("tutor.judge.jobs")
 
 
 def test_the_probe_sees_textual_where_it_is():
-    assert "textual" in imported_by("tutor.tui.app")
+    assert packages("tutor.tui.app") >= SCREEN
 
 
 def test_the_judge_never_imports_the_stager():
-    code = "import sys, tutor.judge.jobs; print([m for m in sys.modules if m.startswith('tutor.stage')])"
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert not [name for name in imported_by("tutor.judge.jobs") if name.startswith("tutor.stage")]
+
+
+def test_the_probe_sees_the_stager_where_it_is():
+    assert "tutor.stage.attempt" in imported_by("tutor.stage.jobs")
 
 
 def test_private_jax_names_live_in_one_file():
-    from pathlib import Path
+    guilty = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if private_names(path.read_text())}
+    assert guilty == {"jaxpr/compat.py"}
 
-    import tutor
 
-    root = Path(tutor.__file__).parent
-    guilty = [
-        str(path.relative_to(root))
-        for path in root.rglob("*.py")
-        for text in [path.read_text()]
-        if ("jax._src" in text or "jaxlib" in text.replace('"jaxlib"', "").replace("jaxlib:", ""))
-        and any(line.lstrip().startswith(("import jax", "from jax")) and ("_src" in line or "jaxlib" in line) for line in text.splitlines())
-    ]
-    assert guilty == ["jaxpr/compat.py"]
+@pytest.mark.parametrize(
+    ("source", "private"),
+    [
+        ("import jax\njax._src.core.Jaxpr", True),
+        ("from jax._src import core", True),
+        ("from jaxlib.mlir import ir", True),
+        ("import jaxlib", True),
+        ("def f():\n    from jax import _src", True),
+        ("import jax.numpy as jnp  # not jax._src\nversion = 'jaxlib'", False),
+    ],
+)
+def test_the_probe_tells_private_names_from_public_ones(source, private):
+    assert bool(private_names(source)) is private

@@ -268,7 +268,7 @@ def failing() -> list[StageResult]:
 
 @dataclass
 class FakeChecker:
-    """Plays `script(source)`; before each event it waits for `pace` seconds, or for `gate` if there is one."""
+    """Plays `script(source)`; before each event it waits for `gate`, or for `pace` seconds (below 0: not at all)."""
 
     script: Callable[[bytes], list[Event]]
     pace: float = 0.0
@@ -278,17 +278,24 @@ class FakeChecker:
     cancelled: list[bytes] = field(default_factory=list)
     finished: list[bytes] = field(default_factory=list)
     closed: bool = False
+    warmed: bool = False
 
     async def check(self, exercise: FakeExercise, source: bytes, path: Path) -> AsyncIterator[Event]:
         self.started.append(source)
         try:
             for event in self.script(source):
-                await (self.gate.wait() if self.gate else asyncio.sleep(self.pace))
+                if self.gate:
+                    await self.gate.wait()
+                elif self.pace >= 0:
+                    await asyncio.sleep(self.pace)
                 yield event
             self.finished.append(source)
         except (asyncio.CancelledError, GeneratorExit):
             self.cancelled.append(source)
             raise
+
+    async def warm(self) -> None:
+        self.warmed = True
 
     async def aclose(self) -> None:
         self.closed = True

@@ -15,6 +15,14 @@ from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import Limits
 from tutor.wire import Attempt, Broken, Ended, Loaded, TraceJob
 
+FORGERY = """
+    from tutor.workers.frames import write_frame
+    for descriptor in range(3, 20):
+        try:
+            write_frame(descriptor, b"rubbish")
+        except OSError:
+            pass
+"""
 SERVER = Path(__file__).with_name("misbehave_server.py")
 
 
@@ -77,7 +85,12 @@ async def test_how_a_run_ends(code, how, detail):
 
 async def test_memory_that_no_limit_of_the_kernel_counts_is_watched():
     async with worker() as server:
-        code = "import mmap; m = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS); m.write(b'x' * (1 << 29))\nimport time; time.sleep(20)"
+        code = """
+            import mmap, time
+            shared = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+            shared.write(b'x' * (1 << 29))
+            time.sleep(20)
+        """
         ended = await ending(server, code, data_bytes=300 << 20, wall_seconds=10.0)
         assert ended.how == "memory"
 
@@ -105,7 +118,7 @@ async def test_endless_answers_are_stopped():
 async def test_a_forged_answer_is_refused_and_the_server_goes_on():
     async with worker() as server:
         with pytest.raises(BadAnswer):
-            await answers(server, "from tutor.workers.frames import write_frame\nfor d in range(3, 20):\n  try: write_frame(d, b'rubbish')\n  except OSError: pass")
+            await answers(server, FORGERY)
         assert (await ending(server, "pass")).how == "done"
 
 

@@ -28,7 +28,13 @@ from tutor.sets import Exercise, did_you_mean
 @json_option
 @pass_session
 def check(
-    session: Session, slug: str | None, file: str | None, every: bool, stage: str | None, seed: int | None, as_json: bool
+    session: Session,
+    slug: str | None,
+    file: str | None,
+    every: bool,
+    stage: str | None,
+    seed: int | None,
+    as_json: bool,
 ) -> int:
     """Judge your file of an exercise, or FILE (`-` reads standard input)."""
     target = stage_named(stage)
@@ -104,7 +110,12 @@ async def _check_once(
 
 
 async def judge(
-    ladder: Ladder, exercise: Exercise, source: bytes, path: str, target: StageName | None = None, seed: int | None = None
+    ladder: Ladder,
+    exercise: Exercise,
+    source: bytes,
+    path: str,
+    target: StageName | None = None,
+    seed: int | None = None,
 ) -> Verdict:
     """Run the ladder; on a terminal, the stage under way is shown meanwhile."""
     verdict: Verdict | None = None

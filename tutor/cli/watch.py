@@ -11,6 +11,7 @@ from watchfiles import awatch
 
 from tutor.cli.check import attempt_of, judge, keep, show
 from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.listing import next_unsolved
 from tutor.cli.session import SLUG, Session, Verb, pass_session, say
 from tutor.ladder.check import Ladder
 from tutor.sets import Exercise
@@ -21,19 +22,19 @@ from tutor.sets import Exercise
 @pass_session
 def watch(session: Session, slug: str | None) -> int:
     """Check your file whenever you save it. Without SLUG: the next unsolved exercise. Ctrl+C ends it."""
-    exercise = session.exercise(slug) if slug else next_unsolved(session)
-    asyncio.run(_watch(session, exercise))
+    asyncio.run(_watch(session, _chosen(session, slug)))
     return ExitCode.DONE
 
 
-def next_unsolved(session: Session) -> Exercise:
-    """The first exercise without a pass. `Refused` when all are solved."""
+def _chosen(session: Session, slug: str | None) -> Exercise:
+    """The exercise that was named, else the next unsolved one. `Refused` when all are solved."""
+    if slug is not None:
+        return session.exercise(slug)
     history = session.try_history()
-    solved = history.solved(session.set.id) if history else set()
-    for exercise in session.set.exercises:
-        if exercise.slug not in solved:
-            return exercise
-    raise Refused("all_solved", "Every exercise of this set is solved.", "Name one to watch it all the same.")
+    exercise = next_unsolved(session.set, history.solved(session.set.id) if history else set())
+    if exercise is None:
+        raise Refused("all_solved", "Every exercise of this set is solved.", "Name one to watch it all the same.")
+    return exercise
 
 
 async def _watch(session: Session, exercise: Exercise) -> None:

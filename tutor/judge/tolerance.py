@@ -29,7 +29,7 @@ def bounds_for(dtype: np.dtype[Any], given: ToleranceSpec) -> Bounds | None:
     Below 32 bits both follow the dtype's own step `eps`: half of it for the norm, twice for an element."""
     if not is_float(dtype):
         return None
-    eps = float(ml_dtypes.finfo(dtype).eps)
+    eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
     wide = dtype.itemsize >= 4
     rel_l2 = F32_REL_L2 if wide else eps / 2
     elementwise = F32_ELEMENTWISE if wide else 2 * eps

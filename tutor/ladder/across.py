@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
 from tutor.findings import finding
@@ -93,29 +94,38 @@ def _differs(seen: Sequence[_Seen]) -> Finding:
 
 
 def _what_parts(wrong: Sequence[_Seen], right: Sequence[_Seen]) -> str | None:
+    """The first property of the sizes that all wrong cases have and no right one."""
     names = _size_names([*wrong, *right])
 
-    def parts(test: Callable[[dict[str, int]], bool]) -> bool:
-        return all(test(s.spec.sizes) for s in wrong) and not any(test(s.spec.sizes) for s in right)
+    def parts(relation: Callable[[int, int], bool], a: str, b: str) -> bool:
+        def holds(s: _Seen) -> bool:
+            return relation(s.spec.sizes[a], s.spec.sizes[b])
 
+        return all(map(holds, wrong)) and not any(map(holds, right))
+
+    for a, b in permutations(names, 2):
+        if parts(_no_multiple, a, b):
+            return f"`{a}` is not a multiple of `{b}`"
+        if parts(_smaller, a, b):
+            return f"`{a}` is smaller than `{b}`"
     for a in names:
-        for b in names:
-            if a != b and parts(lambda z, a=a, b=b: z[b] > 1 and z[a] > z[b] and z[a] % z[b] != 0):
-                return f"`{a}` is not a multiple of `{b}`"
-            if a != b and parts(lambda z, a=a, b=b: z[b] > 1 and z[a] < z[b]):
-                return f"`{a}` is smaller than `{b}`"
-    for a in names:
-        low_wrong, high_right = min(s.spec.sizes[a] for s in wrong), max(s.spec.sizes[a] for s in right)
-        high_wrong, low_right = max(s.spec.sizes[a] for s in wrong), min(s.spec.sizes[a] for s in right)
-        if low_wrong > high_right:
-            return f"`{a}` is {low_wrong} or more (the right ones have at most {high_right})"
-        if high_wrong < low_right:
-            return f"`{a}` is {high_wrong} or less (the right ones have at least {low_right})"
-    for a in names:
-        for b in names:
-            if a < b and parts(lambda z, a=a, b=b: z[a] != z[b]):
-                return f"`{a}` and `{b}` differ"
+        ours, theirs = [s.spec.sizes[a] for s in wrong], [s.spec.sizes[a] for s in right]
+        if min(ours) > max(theirs):
+            return f"`{a}` is {min(ours)} or more (the right ones have at most {max(theirs)})"
+        if max(ours) < min(theirs):
+            return f"`{a}` is {max(ours)} or less (the right ones have at least {min(theirs)})"
+    for a, b in combinations(names, 2):
+        if parts(operator.ne, a, b):
+            return f"`{a}` and `{b}` differ"
     return None
+
+
+def _no_multiple(a: int, b: int) -> bool:
+    return 1 < b < a and a % b != 0
+
+
+def _smaller(a: int, b: int) -> bool:
+    return b > 1 and a < b
 
 
 def _size_names(seen: Sequence[_Seen]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tutor.findings import finding
 from tutor.protocol import Finding, StageName
 from tutor.wire import Ended
@@ -18,13 +20,32 @@ _DOING = {
 }
 
 
-def ending(ended: Ended, stage: StageName, *, wall_seconds: float, case: str | None = None) -> Finding:
-    """A finding for a child that ended before it had answered."""
+_LAST_WORDS = re.compile(r"^Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!\n(?:Thread|Current thread|  File|\n)", re.MULTILINE)
+
+
+def without_last_words(printed: str) -> str:
+    """What the attempt printed, without what the tutor's own alarm wrote when the time was up."""
+    alarm = _LAST_WORDS.search(printed)
+    return printed if alarm is None else printed[: alarm.start()]
+
+
+def stuck_at(printed: str, path: str) -> int | None:
+    """The line of `path` that was running when the time was up, innermost first; None if that was not said."""
+    alarm = _LAST_WORDS.search(printed)
+    found = alarm and re.search(rf'^  File "{re.escape(path)}", line (\d+)', printed[alarm.start() :], re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def ending(
+    ended: Ended, stage: StageName, *, wall_seconds: float, case: str | None = None, path: str = ""
+) -> Finding:
+    """A finding for a child that ended before it had answered. `path` is the attempt's, to say where it was stuck."""
     doing = _DOING.get(stage, f"in {stage}")
     if ended.how in ("wall", "cpu"):
         message = f"There was no result after {wall_seconds:.0f} seconds {doing}, so the run was stopped."
         hint = "Look for a loop that never ends, or for work on far larger arrays than the kernel needs."
-        return finding(_SLOW.get(stage, "KT106"), message, case=case, hint=hint)
+        line = stuck_at(ended.printed, path)
+        return finding(_SLOW.get(stage, "KT106"), message, line=line, case=case, hint=hint)
     if ended.how == "memory":
         message = f"More than about 2 GiB of memory was asked for {doing}, so the run was stopped."
         return finding(_HUNGRY.get(stage, "KT107"), message, case=case, raw=ended.printed[-2000:] or None)

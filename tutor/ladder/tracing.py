@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tutor.ladder.endings import ending
+from tutor.ladder.endings import ending, without_last_words
 from tutor.ladder.runs import TRACE_LIMITS, Failed, Runs
+from tutor.ladder.subject import Subject
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseFacts, CaseResult, Finding, Kernel, MarkedJaxpr, StageResult
+from tutor.protocol import CaseFacts, CaseResult, Finding, Kernel, MarkedJaxpr, StageName, StageResult
 from tutor.wire import Broken, Ended, Loaded, Traced, TraceJob
 
 
@@ -51,9 +52,9 @@ async def trace_stages(runs: Runs, *, whole: bool = False) -> Tracing:
             raise Failed(answer)
         elif isinstance(answer, Ended):
             ended = answer
-    runs.printed += ended.printed if ended else ""
+    runs.printed += without_last_words(ended.printed) if ended else ""
     whole = loaded is not None and (bool(loaded.findings) or len(cases) == len(subject.cases))
-    stopped = [] if whole or ended is None else [_ended(ended, "load" if loaded is None else "trace")]
+    stopped = [] if whole or ended is None else [_ended(ended, "load" if loaded is None else "trace", subject)]
     traced.load = stage_result(
         "load", stopped if loaded is None else loaded.findings, seconds=loaded.seconds if loaded else 0.0
     )
@@ -61,5 +62,5 @@ async def trace_stages(runs: Runs, *, whole: bool = False) -> Tracing:
     return traced
 
 
-def _ended(ended: Ended, stage: str) -> Finding:
-    return ending(ended, "load" if stage == "load" else "trace", wall_seconds=TRACE_LIMITS.wall_seconds)
+def _ended(ended: Ended, stage: StageName, subject: Subject) -> Finding:
+    return ending(ended, stage, wall_seconds=TRACE_LIMITS.wall_seconds, path=subject.attempt.path)

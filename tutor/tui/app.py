@@ -39,6 +39,8 @@ class TutorApp[E: Exercise](App[None]):
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = DARK.name
+        # Nothing slides or fades: over ssh that costs, and it says nothing.
+        self.animation_level = "none"
 
     @staticmethod
     def _everything() -> type:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tutor.tui.files import Loaded, SideFile, changed, load, stamp, store
+from tutor.sets.workspace import write_atomic
+from tutor.tui.files import Loaded, SideFile, changed, load, stamp
 from tutor.tui.ports import Exercise
 
 
@@ -43,7 +44,7 @@ class Desk[E: Exercise]:
     def write(self, text: str) -> None:
         """Make the disk hold `text`. `OSError` leaves everything as it was."""
         data = self.source(text)
-        store(self.path, data)
+        write_atomic(self.path, data)
         self.loaded = Loaded(text, data)
         self._stamp = stamp(self.path)
         self.side.drop()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from tutor.sets.workspace import side_file, write_atomic
 
 # `str.splitlines`, which the editor uses, also breaks at these; Python does not, so line numbers would part ways.
 _ODD_BREAKS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -54,29 +54,11 @@ def stamp(path: Path) -> tuple[int, int, int] | None:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
-def store(path: Path, data: bytes) -> None:
-    """Write all of `data` or nothing, through a link, keeping the mode. `OSError` leaves the old file as it was."""
-    target = path.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    scratch = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
-        scratch.replace(target)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-
-
 class SideFile:
     """Unsaved text, kept next to the attempt, or where that cannot be written, in the state folder."""
 
     def __init__(self, path: Path, fallback: Path | None = None) -> None:
-        self._places = [path.with_name(f".{path.name}.unsaved")]
+        self._places = [side_file(path)]
         if fallback is not None:
             self._places.append(fallback / f"{path.parent.name}-{path.name}.unsaved")
 
@@ -84,7 +66,7 @@ class SideFile:
         """Keep `text`; the answer is where, or None if no place can be written."""
         for place in self._places:
             with contextlib.suppress(OSError):
-                store(place, text.encode("utf-8", errors="surrogatepass"))
+                write_atomic(place, text.encode("utf-8", errors="surrogatepass"))
                 return place
         return None
 

@@ -258,6 +258,7 @@ def ref_rows(kernel: Kernel) -> list[RefRow]:
     groups: dict[AccessKind, str] = {"load": "L", "store": "S", "accumulate": "A", "copy_start": "C"}
     named = {operand.name for operand in kernel.operands}
     inner = {access.ref: access for access in kernel.accesses if access.ref not in named}
+    rows: list[tuple[str, str, str, list[int], str, list[int | None] | None]]
     rows = [(o.name, o.role, o.space, o.shape, o.dtype, o.block_shape) for o in kernel.operands]
     rows += [(a.ref, "inner", a.space, a.shape, a.dtype, None) for a in inner.values()]
     result = []

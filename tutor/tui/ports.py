@@ -64,6 +64,9 @@ class Checker[E: Exercise](Protocol):
     def stages(self) -> Sequence[StageName]:
         """The stages that this checker runs, in the order of the ladder."""
 
+    async def warm(self) -> None:
+        """Start the workers, so that the first check does not wait for them. What fails here is said by the check."""
+
     def check(self, exercise: E, source: bytes, path: Path) -> AsyncIterator[Event]: ...
     async def aclose(self) -> None:
         """End the workers and wait for them."""

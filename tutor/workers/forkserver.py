@@ -8,6 +8,7 @@ stdout. Each child has its own session, limits and temporary home; what it print
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import os
 import selectors
@@ -35,6 +36,8 @@ Handler = Callable[[Job, Send], None]
 How = Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
 
 MEMORY_CHECK_SECONDS = 0.1
+LAST_WORDS_SECONDS = 0.3
+"""So long before its wall limit a run says on stderr where it is."""
 LIMIT_EXIT = 77
 MEMORY_EXIT = 78
 READ_SIZE = 1 << 20
@@ -249,6 +252,7 @@ def _child(handler: Handler, job: Job, limits: Limits, home: Path, server: int, 
     try:
         gc.unfreeze()
         confine.confine(limits, home, server, {replies}, output)
+        faulthandler.dump_traceback_later(max(limits.wall_seconds - LAST_WORDS_SECONDS, 0.1))
 
         def send(body: Body) -> None:
             write_frame(replies, msgspec.msgpack.encode(body))

@@ -9,7 +9,7 @@ from tutor.stage.explain.blocks import block_sizes, kernel_of, name_of_origin, s
 from tutor.stage.explain.reading import Reading, place_at
 from tutor.stage.explain.replacements import instead_of, written_as
 from tutor.stage.explain.table import Clue, Row, Words, code_name, first_line, look_up, speak
-from tutor.stage.explain.where import Place, chain, place_in_text, place_of
+from tutor.stage.explain.where import VERIFIERS, Place, chain, place_in_text, place_of
 
 
 def explain_lowering(exc: BaseException, source: str, path: str, facts: CaseFacts | None = None) -> Finding:
@@ -23,7 +23,9 @@ def explain_lowering(exc: BaseException, source: str, path: str, facts: CaseFact
         found = place_in_text(str(link), path) if type(link).__name__ == "MLIRError" else None
         if found and (place is None or place.line == found.line):
             place = found
-    known = look_up(ROWS, kind, text, place, reading, path, facts=facts)
+    launch = place if reading.launches(place) else None
+    inside = None if launch else place
+    known = look_up(ROWS, kind, text, inside, reading, path, facts=facts, launch=launch)
     if known is not None:
         return known
     said = first_line(re.sub(r"^Pallas encountered an internal verification error.*?Error details: ", "", text))
@@ -31,7 +33,7 @@ def explain_lowering(exc: BaseException, source: str, path: str, facts: CaseFact
     return speak(code, _generic(said, kind), place, f"{kind}: {text}")
 
 
-_VERIFIERS = ("VerificationError", "MLIRError", "MosaicError")
+_VERIFIERS = (*VERIFIERS, "MLIRError")
 
 
 # ---------------------------------------------------------------- blocks
@@ -347,10 +349,10 @@ def _name(c: Clue) -> str | None:
 
 
 def _spec(c: Clue) -> Place | None:
-    """The spec if the source shows it, else the place JAX gives, else the kernel."""
+    """The spec if the source shows it, else the call of the kernel, else the kernel."""
     kernel = kernel_of(c.reading, c.text)
     written = spec_place(c.reading, kernel, c.group("origin"))
-    return written or c.place or (place_at(kernel) if kernel else place_in_text(c.text, c.path))
+    return written or c.launch or c.place or (place_at(kernel) if kernel else place_in_text(c.text, c.path))
 
 
 def _where(c: Clue) -> str:

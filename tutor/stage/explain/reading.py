@@ -93,6 +93,13 @@ class Reading:
         indexed |= {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _SAFE}
         return next((n.id for n in _ordered(node, ast.Name) if n.id in known and id(n) not in indexed), None)
 
+    def launches(self, place: Place | None) -> bool:
+        """Whether the place is a call of a kernel, and not a line inside one."""
+        statement = self.statement(place)
+        return statement is not None and any(
+            isinstance(n, ast.Call) and call_name(n) in ("pallas_call", "kernel") for n in ast.walk(statement)
+        )
+
     def sharpened(self, place: Place | None, ref: str | None) -> Place | None:
         """The place with a column, where the line indexes the ref just once."""
         if place is None or place.column is not None or ref is None:

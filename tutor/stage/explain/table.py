@@ -19,7 +19,9 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 @dataclass(frozen=True)
 class Clue:
-    """What is known about one error. `match` is the row's match on `text`; `kind` is the exception's class name."""
+    """What is known about one error. `match` is the row's match on `text`; `kind` is the exception's class name.
+
+    `place` is a line of the kernel; `launch` is the call of the kernel, where that is all that the error points at."""
 
     kind: str
     text: str
@@ -29,6 +31,7 @@ class Clue:
     match: re.Match[str]
     facts: CaseFacts | None = None
     names: Names = NO_NAMES
+    launch: Place | None = None
 
     def group(self, name: str) -> str:
         """A named group of the match, or an empty string."""
@@ -64,6 +67,7 @@ def look_up(
     *,
     facts: CaseFacts | None = None,
     names: Names | None = None,
+    launch: Place | None = None,
     raw: str | None = None,
 ) -> Finding | None:
     """The finding of the first row that knows this text; a row that answers None passes it on."""
@@ -73,9 +77,9 @@ def look_up(
         match = re.search(row.pattern, text, re.DOTALL)
         if match is None:
             continue
-        words = row.say(Clue(kind, text, place, reading, path, match, facts, names or NO_NAMES))
+        words = row.say(Clue(kind, text, place, reading, path, match, facts, names or NO_NAMES, launch))
         if words is not None:
-            words = words._replace(place=reading.sharpened(words.place or place, words.ref))
+            words = words._replace(place=reading.sharpened(words.place or place or launch, words.ref))
             return speak(row.code, words, place, raw if raw is not None else f"{kind}: {text}")
     return None
 

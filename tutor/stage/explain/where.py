@@ -1,7 +1,8 @@
 """Where in the learner's file an exception comes from.
 
-JAX tells it in four ways, tried in this order: the stack of the operation that JAX hung onto the exception
-(`JaxStackTraceBeforeTransformation`), the exception's own traceback, MLIR locations in a message, and `at FILE:LINE`.
+JAX tells it in several ways, tried in this order: the traceback of an error of Mosaic's verifier, which JAX makes from
+the operation's location; the stack of the operation that JAX hung onto any other exception
+(`JaxStackTraceBeforeTransformation`); the exception's own traceback; MLIR locations in a message; and `at FILE:LINE`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 OPERATION = "JaxStackTraceBeforeTransformation"
+VERIFIERS = ("VerificationError", "MosaicError")
 
 
 class Place(NamedTuple):
@@ -45,8 +47,9 @@ def places(exc: BaseException, path: str) -> list[Place]:
 def place_of(exc: BaseException, path: str) -> Place | None:
     """The innermost place in `path` that `exc` or its causes point at, or None."""
     links = list(chain(exc))
+    verified = [link for link in links if type(link).__name__ in VERIFIERS]
     operations = [link for link in links if type(link).__name__ == OPERATION]
-    for link in (*operations, *links):
+    for link in (*verified, *operations, *links):
         if found := places(link, path):
             return found[-1]
     for link in links:

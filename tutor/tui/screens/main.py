@@ -9,16 +9,14 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
 
-from tutor.tui.checks import Checks
-from tutor.tui.desk import Desk
+from tutor.sets import chapter_title
 from tutor.tui.keys import bindings
 from tutor.tui.model import Run, Shift, Trace, caused_by, flags, letters
 from tutor.tui.ports import Checker, Course, Exercise, History
-from tutor.tui.screens.ask import Ask
+from tutor.tui.screens.desk_screen import DeskScreen
 from tutor.tui.text import seconds
-from tutor.tui.widgets.course_tree import CourseTree, Exercises, chapter_title
+from tutor.tui.widgets.course_tree import CourseTree, Exercises
 from tutor.tui.widgets.editor import CodeEditor
 from tutor.tui.widgets.findings_list import FindingsList
 from tutor.tui.widgets.jaxpr_view import JaxprView
@@ -28,14 +26,11 @@ from tutor.tui.widgets.line_bar import LineBar, about_jaxpr, about_source
 from tutor.tui.widgets.status_line import StatusLine
 from tutor.tui.widgets.work import Work
 
-_LOOK = 0.7  # seconds between two looks at the file on disk
-_KEEP = 1.0  # seconds after the last edit until unsaved text is in its side file
 
-
-class MainScreen[E: Exercise](Screen[None]):
+class MainScreen[E: Exercise](DeskScreen[E]):
     """One exercise at a time: read, edit, check, understand, go on."""
 
-    BINDINGS = bindings()
+    BINDINGS = [*bindings()]
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (100, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-medium"), (32, "-tall")]
@@ -49,16 +44,10 @@ class MainScreen[E: Exercise](Screen[None]):
         start: str | None = None,
         sides: Path | None = None,
     ) -> None:
-        super().__init__()
-        self._course, self._history, self._start, self._sides = course, history, start, sides
-        self._checks: Checks[E] = Checks(checker, self._report)
-        self._desk: Desk[E] | None = None
+        super().__init__(course, history, checker, sides=sides)
+        self._start = start
         self._trace: Trace | None = None
         self._shift = Shift.between((), ())
-        self._checked: tuple[E, bytes] | None = None
-        self._began = 0.0
-        self._asking = False
-        self._ready = False
 
     # ------------------------------------------------------------ layout
 
@@ -80,24 +69,19 @@ class MainScreen[E: Exercise](Screen[None]):
     async def _furnish(self) -> None:
         await self.query_one("#work").mount(Work())
         await self.mount(CourseTree())
-        self._ready = True
-        self.set_interval(_LOOK, self._look_at_disk)
-        self.set_interval(0.1, self._tick)
-        self._keeper = self.set_interval(_KEEP, self._keep_side)
+        self._watch_the_desk()
+        self._clock = self.set_interval(0.1, self._tick, pause=True)
         wanted = next((e for e in self._course.exercises if e.slug == self._start), None)
         exercise = wanted or self._next_unsolved(None) or next(iter(self._course.exercises), None)
         if exercise is not None:
             self._open(exercise)
+        self.run_worker(self._checks.checker.warm())
 
     def on_resize(self, event: events.Resize) -> None:
         small = event.size.width < 60 or event.size.height < 20
         self.query_one(LadderView).lines = 1 if small else 2 if event.size.width < 100 else 0
 
     # ------------------------------------------------------------ parts
-
-    @property
-    def _editor(self) -> CodeEditor:
-        return self.query_one(CodeEditor)
 
     @property
     def _jaxpr(self) -> JaxprView:
@@ -118,29 +102,15 @@ class MainScreen[E: Exercise](Screen[None]):
         at = next((i + 1 for i, e in enumerate(exercises) if after is not None and e.slug == after.slug), 0)
         return next((e for e in exercises[at:] + exercises[:at] if e.slug not in solved and e is not after), None)
 
-    def _open(self, exercise: E) -> None:
-        """Put another exercise on the desk. The text on it must be saved or given up by now."""
-        try:
-            desk = Desk(exercise, self._course.file(exercise), self._sides)
-            loaded = desk.read()
-        except OSError as error:
-            self._complain(f"Cannot open the file of {exercise.slug}: {error.strerror or error}")
-            return
-        self._desk, self._trace, self._checked = desk, None, None
-        self._checks.forget()
-        self._editor.read_only = loaded.locked is not None
-        self._editor.load_text(loaded.text)
+    def show_exercise(self, exercise: E) -> None:
+        self._trace = None
         self._editor.show_marks({}, ())
         self._work.show_lesson(exercise)
         self._work.show_trace(None)
         self._work.show_output("")
         self._show_place()
-        if loaded.locked:
-            self._complain(f"This file is read-only here: {loaded.locked}. Edit it in your own editor.")
         touched = exercise.slug in self._history.tried() | self._history.solved()
         self.action_tab("edit" if touched else "lesson")
-        if (lost := desk.lost()) is not None and not loaded.locked:
-            self.run_worker(self._offer_lost(lost), exclusive=False)
 
     def _show_place(self) -> None:
         if self._desk is None:
@@ -175,51 +145,9 @@ class MainScreen[E: Exercise](Screen[None]):
         else:
             self.action_tab(self._work.active)
 
-    async def _go(self, exercise: E) -> None:
-        if await self._settled(f"Leave {self._desk.exercise.slug if self._desk else 'it'} with unsaved text?"):
-            self._open(exercise)
+    # ------------------------------------------------------------ the check
 
-    # ------------------------------------------------------------ saving and checking
-
-    def action_check(self) -> None:
-        """Save what is unsaved and check what the editor shows."""
-        if self._desk is None:
-            return
-        text = self._editor.text
-        if self._desk.theirs() and self._desk.dirty(text):
-            self.run_worker(self._ask_theirs())
-            return
-        if self._desk.dirty(text):
-            self._save()
-        self._check()
-
-    action_save = action_check
-
-    def _save(self) -> bool:
-        assert self._desk is not None
-        try:
-            self._desk.write(self._editor.text)
-        except OSError as error:
-            kept = self._desk.side.keep(self._editor.text)
-            where = f" Your text is kept in {kept}." if kept else " Your text is only on this screen."
-            self._complain(f"Cannot write {self._desk.path}: {error.strerror or error}.{where}")
-            return False
-        self._status.unsaved = False
-        return True
-
-    def _check(self) -> None:
-        assert self._desk is not None
-        source = self._desk.source(self._editor.text)
-        self._checked = (self._desk.exercise, source)
-        self._began = time.monotonic()
-        self._checks.start(self._desk.exercise, source, self._desk.path)
-
-    def action_stop(self) -> None:
-        """Cancel the running check."""
-        self._checks.cancel()
-
-    def _report(self, run: Run) -> None:
-        """Show where the newest check stands."""
+    def show_run(self, run: Run) -> None:
         if not self._ready:
             return
         self.query_one(LadderView).run = run
@@ -229,13 +157,12 @@ class MainScreen[E: Exercise](Screen[None]):
             self._trace = run.trace
             self._editor.show_marks(letters(run.trace.kernels), run.trace.lines)
             self._work.show_trace(run.trace)
-            self._edited()
-        if run.verdict is not None and self._checked is not None:
-            (exercise, source), self._checked = self._checked, None
-            self._history.add(exercise, source, run.verdict)
+            self.show_edit()
+        if self._record(run) and run.verdict is not None:
             self._work.show_output(run.verdict.output)
             self._show_place()
         self._tick()
+        (self._clock.resume if run.running else self._clock.pause)()
         self.refresh_bindings()
 
     def _tick(self) -> None:
@@ -253,110 +180,11 @@ class MainScreen[E: Exercise](Screen[None]):
             doing, tone = ("-- cancelled" if run.cancelled else ""), "$quiet"
         status.doing, status.tone = doing, tone
 
-    # ------------------------------------------------------------ text, disk, side file
-
-    @on(CodeEditor.Changed)
-    def _edited(self) -> None:
+    def show_edit(self) -> None:
         self._editor.settle()
         self._shift = Shift.between(self._trace.lines if self._trace else (), self._editor.document.lines)
-        self._status.unsaved = self._desk is not None and self._desk.dirty(self._editor.text)
+        self._status.unsaved = self.unsaved()
         self._describe()
-
-    def unsaved(self) -> bool:
-        """Whether the editor holds text that the disk does not."""
-        return self._ready and self._desk is not None and self._desk.dirty(self._editor.text)
-
-    def keep_unsaved(self) -> Path | None:
-        """Put unsaved text in the side file: the answer is where, None if nothing is unsaved."""
-        return self._desk.side.keep(self._editor.text) if self._desk and self.unsaved() else None
-
-    def _keep_side(self) -> None:
-        if self._status.unsaved:
-            self.keep_unsaved()
-
-    def _look_at_disk(self) -> None:
-        if self._desk is None or self._asking or not self._desk.theirs():
-            return
-        if self._desk.dirty(self._editor.text):
-            self.run_worker(self._ask_theirs())
-        else:
-            self._reload()
-            self._check()
-
-    def _reload(self) -> None:
-        assert self._desk is not None
-        try:
-            loaded = self._desk.read()
-        except OSError as error:
-            self._complain(f"Cannot read {self._desk.path}: {error.strerror or error}")
-            return
-        cursor, scroll = self._editor.cursor_location, self._editor.scroll_offset
-        self._editor.read_only = loaded.locked is not None
-        self._editor.load_text(loaded.text)
-        self._editor.move_cursor(cursor)
-        self._editor.scroll_to(y=scroll.y, animate=False)
-        self._desk.side.drop()
-
-    async def _ask(self, question: str, detail: str, *answers: tuple[str, str]) -> str:
-        self._asking = True
-        try:
-            return await self.app.push_screen_wait(Ask(question, detail, answers))
-        finally:
-            self._asking = False
-
-    async def _ask_theirs(self) -> None:
-        answer = await self._ask(
-            "The file was changed by another program",
-            "And you have unsaved text here. Which one should stay?",
-            ("mine", "Mine: write the text of this editor over the file"),
-            ("theirs", "The file: give up the text of this editor"),
-            ("later", "Decide later"),
-        )
-        if answer == "mine" and self._save():
-            self._check()
-        elif answer == "theirs":
-            self._reload()
-            self._check()
-
-    async def _offer_lost(self, lost: str) -> None:
-        answer = await self._ask(
-            "There is unsaved text from last time",
-            "The tutor ended before it was saved. The file itself is unchanged.",
-            ("take", "Take it back into the editor (unsaved)"),
-            ("drop", "Throw it away"),
-            ("later", "Decide later"),
-        )
-        if answer == "take":
-            end = self._editor.document.end
-            self._editor.replace(lost, (0, 0), end)
-            self.action_tab("edit")
-        elif answer == "drop" and self._desk is not None:
-            self._desk.side.drop()
-
-    async def _settled(self, question: str) -> bool:
-        """Whether the text may be left: it is saved, or the learner gave it up."""
-        if not self.unsaved() or self._desk is None:
-            return True
-        answer = await self._ask(
-            question,
-            str(self._desk.path),
-            ("save", "Save it"),
-            ("drop", "Throw the changes away"),
-            ("stay", "Stay here"),
-        )
-        if answer == "save":
-            return self._save()
-        if answer == "drop":
-            self._reload()
-        return answer == "drop"
-
-    async def quit(self) -> None:
-        """End the program, unless unsaved text is wanted."""
-        if await self._settled("Quit with unsaved text?"):
-            self.app.exit()
-
-    async def on_unmount(self) -> None:
-        await self._checks.aclose()
 
     # ------------------------------------------------------------ source and jaxpr, side by side
 
@@ -494,24 +322,3 @@ class MainScreen[E: Exercise](Screen[None]):
     def action_table(self) -> None:
         """Show or hide the access table."""
         self.toggle_class("-table")
-
-    def action_reset(self) -> None:
-        """Put the starter back, after a question."""
-        self.run_worker(self._reset())
-
-    async def _reset(self) -> None:
-        if self._desk is None:
-            return
-        question = f"Put the starter of {self._desk.exercise.slug} back?"
-        answers = ("reset", "Put it back; the file of now is kept beside it"), ("stay", "Leave it as it is")
-        if await self._ask(question, str(self._desk.path), *answers) != "reset":
-            return
-        if self.unsaved() and not self._save():
-            return
-        kept = self._course.reset(self._desk.exercise)
-        self._reload()
-        if kept is not None:
-            self.notify(f"The replaced file is {kept}", markup=False)
-
-    def _complain(self, words: str) -> None:
-        self.notify(words, severity="warning", timeout=10, markup=False)

@@ -18,6 +18,7 @@ from tutor.tui.model import LETTERS
 from tutor.tui.text import visible
 from tutor.tui.theme import KIND_COLOURS, SIGNS
 from tutor.tui.widgets.course_tree import MARKS
+from tutor.tui.widgets.findings_list import prose
 from tutor.tui.widgets.key_line import KeyLine
 
 
@@ -43,9 +44,9 @@ class Page(ModalScreen[None]):
 
 def explanation(finding: Finding) -> Page:
     """The page of a finding's code, under what was found in this attempt."""
-    parts = [Content(visible(finding.message, keep="\n"))]
+    parts = [prose(finding.message)]
     if finding.hint:
-        parts.append(Content.styled(visible(finding.hint, keep="\n"), "italic"))
+        parts.append(prose(finding.hint).stylize("italic"))
     try:
         known = page(finding.code)
     except UnknownCode:
@@ -57,7 +58,11 @@ def explanation(finding: Finding) -> Page:
             "The fix": known.fix,
             "The lesson": known.lesson,
         }
-        parts += [_section(heading, words) for heading, words in sections.items() if words.strip()]
+        parts += [
+            Content.styled(f"{heading}\n", "bold") + prose(words.strip("\n"))
+            for heading, words in sections.items()
+            if words.strip()
+        ]
         if known.example.strip():
             parts.append(_section("The smallest example", known.example))
     if finding.raw:

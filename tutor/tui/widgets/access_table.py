@@ -20,7 +20,13 @@ class AccessTable(DataTable[Text]):
     """One row a Ref, one last row a kernel with its sums."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
+        super().__init__(id=id, cursor_type="row", cursor_foreground_priority="renderable", show_cursor=False)
+
+    def on_focus(self) -> None:
+        self.show_cursor = True
+
+    def on_blur(self) -> None:
+        self.show_cursor = False
 
     def show(self, kernels: Sequence[Kernel]) -> None:
         """Show the Refs of these kernels."""

@@ -13,20 +13,11 @@ from textual.message import Message
 from textual.widgets import Input, Static, Tree
 from textual.widgets.tree import TreeNode
 
+from tutor.sets import chapter_title
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 
-_ACRONYMS = {"dma", "vmem", "smem", "hbm", "tpu"}
 MARKS = {"solved": "✓", "tried": "~", "untouched": "·"}
-
-
-def chapter_title(name: str) -> str:
-    """`03_memory` is shown as `03 Memory`."""
-    number, _, words = name.partition("_")
-    if not number.isdigit() or not words:
-        return name
-    first, *rest = words.split("_")
-    return " ".join([number, first.upper() if first in _ACRONYMS else first.capitalize(), *rest])
 
 
 class Exercises(Tree[Exercise]):

@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -48,6 +49,8 @@ class CodeEditor(TextArea):
     """Python with line numbers, access letters, and indentation that follows."""
 
     BINDINGS = [
+        Binding("ctrl+home", "edge(False)", "First line", show=False),
+        Binding("ctrl+end", "edge(True)", "Last line", show=False),
         Binding("shift+tab", "dedent", "Dedent", show=False),
         Binding("ctrl+slash,ctrl+underscore", "toggle_comment", "Comment", show=False),
     ]
@@ -74,6 +77,7 @@ class CodeEditor(TextArea):
         self._flagged: dict[int, Severity] = {}
         self._tones: dict[Severity | None, Style] = {}
         self._colours: dict[str, Style] = {}
+        self._gutters: dict[bool, Style] = {}
 
     def on_mount(self) -> None:
         self._restyle()
@@ -89,10 +93,8 @@ class CodeEditor(TextArea):
         self._colours = {
             letter: Style(color=colours[KIND_COLOURS[kind][1:]], bold=True) for letter, kind in KINDS.items()
         }
-        self._tones = {
-            severity: Style(color=colours[name], bold=True)
-            for severity, name in (("error", "error"), ("warning", "warning"), ("note", "accent"))
-        }
+        names: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "accent"}
+        self._tones = {severity: Style(color=colours[name], bold=True) for severity, name in names.items()}
         self._line_cache.clear()
         self.refresh()
 
@@ -122,15 +124,21 @@ class CodeEditor(TextArea):
     def get_line(self, line_index: int) -> Text:
         return Text(visible(self.document.get_line(line_index), keep="\t"), end="", no_wrap=True)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # Styles are looked up once a frame, not once a line.
+        self._gutters = {
+            current: self.rich_style + self.get_component_rich_style(name, partial=True)
+            for current, name in ((False, "text-area--gutter"), (True, "text-area--cursor-gutter"))
+        }
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
         line = y + self.scroll_offset.y + 1
         if line > self.document.line_count:
             return strip
         width = self.gutter_width
-        current = line == self.cursor_location[0] + 1
-        name = "text-area--cursor-gutter" if current else "text-area--gutter"
-        base = self.rich_style + self.get_component_rich_style(name, partial=True)
+        base = self._gutters[line == self.cursor_location[0] + 1]
         number = f"{line:>{width - MARK_WIDTH - 3}}"
         mark = self._shown.get(line, "")
         flag = self._flagged.get(line)
@@ -179,6 +187,10 @@ class CodeEditor(TextArea):
             spare = min(len(line) - len(line.lstrip(" ")), self.indent_width)
             if spare:
                 self.replace("", (row, 0), (row, spare), maintain_selection_offset=True)
+
+    def action_edge(self, last: bool) -> None:
+        """Go to the beginning or the end of the text."""
+        self.move_cursor(self.document.end if last else (0, 0))
 
     def action_toggle_comment(self) -> None:
         """Comment the selected lines out, or back in if all of them are comments."""

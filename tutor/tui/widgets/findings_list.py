@@ -77,10 +77,10 @@ class FindingsList(OptionList):
         sign, tone = _TONES[finding.severity]
         parts = [
             Content.assemble((f"{sign} ", f"bold {tone}"), (text.visible(finding.title), "bold")),
-            Content(text.visible(finding.message, keep="\n")),
+            prose(finding.message),
         ]
         if finding.hint:
-            parts.append(Content.styled(text.visible(finding.hint, keep="\n"), "italic"))
+            parts.append(prose(finding.hint).stylize("italic"))
         where = [f"line {finding.line}"] if finding.line else []
         where += [finding.code, stage]
         where += [f"case {finding.case}"] if finding.case else []
@@ -117,6 +117,17 @@ class FindingsList(OptionList):
     def action_why(self) -> None:
         if self.current is not None:
             self.post_message(self.PageWanted(self.current))
+
+
+def prose(words: str) -> Content:
+    """Plain words, with what stands between backticks in the colour of code."""
+    pieces = text.visible(words, keep="\n").split("`")
+    if len(pieces) % 2 == 0:  # a backtick without a partner: all of it is plain
+        return Content("`".join(pieces))
+    return Content("").join(
+        Content.styled(f"`{piece}`", "$syntax-call") if index % 2 else Content(piece)
+        for index, piece in enumerate(pieces)
+    )
 
 
 def _standing(run: Run) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 
 from rich.cells import cell_len
@@ -70,6 +71,7 @@ class JaxprView(ScrollView, can_focus=True):
         self._folded: set[int] = set()
         self._rows: list[int] = []
         self._colours: dict[str, Style] = {}
+        self._base = self._here = self._quiet = Style.null()
 
     def on_mount(self) -> None:
         self._restyle()
@@ -130,8 +132,7 @@ class JaxprView(ScrollView, can_focus=True):
     @property
     def row(self) -> int:
         """The row of the cursor among the rows that are not folded away."""
-        lines = self._rows
-        return next((row for row in range(len(lines) - 1, -1, -1) if lines[row] <= self.cursor), 0)
+        return max(0, bisect_right(self._rows, self.cursor) - 1)
 
     def go_to(self, line: int, *, tell: bool = False) -> None:
         """Put the cursor on a line, unfolding what hides it; `tell` says so with `Moved`."""
@@ -150,17 +151,23 @@ class JaxprView(ScrollView, can_focus=True):
         self.refresh()
         self.scroll_to_region(Region(0, self.row, 1, 1), animate=False, center=center, x_axis=False)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # Styles are looked up once a frame, not once a line.
+        self._base = self.rich_style
+        self._here = self._base + self.get_component_rich_style("jaxpr--cursor", partial=True)
+        self._quiet = self.get_component_rich_style("jaxpr--gutter", partial=True)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         scroll_x, scroll_y = self.scroll_offset
         row, width = y + scroll_y, self.size.width
-        base = self.rich_style
+        base = self._base
         if row >= len(self._rows) or self.jaxpr is None:
             return Strip.blank(width, base)
         line = self._rows[row]
         here = line == self._rows[self.row]
-        if here:
-            base += self.get_component_rich_style("jaxpr--cursor", partial=True)
-        gutter = base + self.get_component_rich_style("jaxpr--gutter", partial=True)
+        base = self._here if here else base
+        gutter = base + self._quiet
         record = self.jaxpr.lines[line] if line < len(self.jaxpr.lines) else None
         kind = record.kind if record else None
         foldable = self._fold_end(line) is not None

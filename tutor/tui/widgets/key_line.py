@@ -9,6 +9,8 @@ from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
 
+from tutor.tui.keys import KEYS
+
 
 class KeyLine(Widget):
     """What fits, the keys of the focused part first; `F1 keys` is always there."""
@@ -26,9 +28,11 @@ class KeyLine(Widget):
 
     def _possible(self) -> list[Binding]:
         """The bindings to show, one an action: what has the focus first, then the screen, then the app."""
+        order = [key.action for key in KEYS]
         shown: dict[str, tuple[int, Binding]] = {}
         for active in self.screen.active_bindings.values():
-            rank = 2 if active.node is self.app else 1 if active.node is self.screen else 0
+            action = active.binding.action
+            rank = order.index(action) if action in order else len(order) if active.node is self.app else -1
             if active.binding.show and active.enabled:
                 shown.setdefault(active.binding.action, (rank, active.binding))
         return [binding for _, binding in sorted(shown.values(), key=lambda pair: pair[0])]

@@ -55,7 +55,6 @@ class Work(Vertical):
     def open(self, name: str) -> None:
         """Bring a tab to the front and give its content the focus."""
         self._tabs.active = name
-        self.query_one(LineBar).display = name in ("edit", "jaxpr")
         self.call_after_refresh(self.query_one(_CONTENT[name]).focus, False)
 
     def focus_tabs(self) -> None:
@@ -95,5 +94,5 @@ class Work(Vertical):
     @on(TabbedContent.TabActivated)
     def _turned(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
-        self.query_one(LineBar).display = self.active in ("edit", "jaxpr")
+        self.query_one(LineBar).set_class(self.active not in ("edit", "jaxpr"), "-off")
         self.post_message(self.Turned())

@@ -1,0 +1,97 @@
+"""Driving the app in tests, and reading the screen as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from tests.tui.fakes import FakeChecker, FakeCourse, FakeExercise, FakeHistory
+from tutor.tui.app import TutorApp
+from tutor.tui.screens.main import MainScreen
+from tutor.tui.widgets.editor import CodeEditor
+
+SIZES = ((120, 40), (80, 24), (40, 12))
+
+
+@dataclass
+class Driven:
+    """A running app and what was handed to it."""
+
+    app: TutorApp[FakeExercise]
+    pilot: Pilot[None]
+    course: FakeCourse
+    history: FakeHistory
+    checker: FakeChecker
+
+    @property
+    def main(self) -> MainScreen[FakeExercise]:
+        return self.app.main
+
+    @property
+    def editor(self) -> CodeEditor:
+        return self.main.query_one(CodeEditor)
+
+    @property
+    def path(self) -> Path:
+        assert self.main._desk is not None
+        return self.main._desk.path
+
+    def one[W: Widget](self, kind: type[W]) -> W:
+        return self.main.query_one(kind)
+
+    def lines(self) -> list[str]:
+        """What stands on the screen, without colours and without spaces at the end of lines."""
+        screen = self.app.screen
+        width, height = screen.size
+        strips = screen._compositor.render_strips(screen.size)
+        assert len(strips) == height
+        return ["".join(segment.text for segment in strip)[:width].rstrip() for strip in strips]
+
+    def text(self) -> str:
+        return "\n".join(self.lines())
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def until(self, wanted: Callable[[], object]) -> None:
+        """Wait until something is so; it is an error if it does not become so within some seconds."""
+        for _ in range(400):
+            if wanted():
+                await self.pilot.pause()
+                return
+            await self.pilot.pause(0.01)
+        raise AssertionError(f"never became so; the screen was:\n{self.text()}")
+
+    async def edit(self, *keys: str) -> None:
+        """Open the editor, the cursor on the first line, and press keys there."""
+        await self.press("f4")
+        await self.until(lambda: self.editor.has_focus)
+        await self.press("ctrl+home", *keys)
+
+    async def check(self) -> None:
+        """Press F5 and wait for the verdict."""
+        done = len(self.checker.finished)
+        await self.press("f5")
+        await self.until(lambda: len(self.checker.finished) > done and not self.main._checks.run.running)
+
+
+@asynccontextmanager
+async def driven(
+    folder: Path, checker: FakeChecker, size: tuple[int, int] = (120, 40), **more: object
+) -> AsyncIterator[Driven]:
+    """The app over a fresh course in `folder`, once the first exercise is open."""
+    course = more.pop("course", None) or FakeCourse(folder)
+    history = more.pop("history", None) or FakeHistory()
+    assert isinstance(course, FakeCourse) and isinstance(history, FakeHistory)
+    app = TutorApp(course, history, checker, **more)  # type: ignore[arg-type]
+    async with app.run_test(size=size, notifications=True) as pilot:
+        run = Driven(app, pilot, course, history, checker)
+        await run.until(lambda: app.main._desk is not None)
+        await pilot.pause()
+        yield run

@@ -1,0 +1,65 @@
+"""The screen as text, word for word, at three sizes. `KT_GOLDENS=write` writes them anew: look at the difference."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tui.fakes import FakeChecker, events, failing, judged
+from tests.tui.screen import SIZES, Driven, driven
+from tutor.tui.widgets.jaxpr_view import JaxprView
+
+FOLDER = Path(__file__).parent / "goldens"
+
+
+async def lesson(run: Driven) -> None:
+    """As it opens for the first time."""
+
+
+async def failed(run: Driven) -> None:
+    await run.check()
+    await run.edit()
+    run.editor.go_to(16)
+    await run.pilot.pause()
+
+
+async def jaxpr(run: Driven) -> None:
+    await run.check()
+    await run.press("f8")
+    await run.until(lambda: run.one(JaxprView).has_focus)
+    await run.press("right_square_bracket", "right_square_bracket")
+
+
+async def passed(run: Driven) -> None:
+    run.checker.script = judged
+    await run.check()
+    await run.edit("escape")
+
+
+async def found(run: Driven) -> None:
+    await run.check()
+    await run.press("f10")
+
+
+async def exercises(run: Driven) -> None:
+    await run.press("f2")
+
+
+async def hint(run: Driven) -> None:
+    await run.press("f7")
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize("scene", [lesson, failed, jaxpr, passed, found, exercises, hint], ids=lambda f: f.__name__)
+async def test_screen(tmp_path: Path, scene, size: tuple[int, int]) -> None:
+    async with driven(tmp_path, FakeChecker(lambda source: events(failing())), size) as run:
+        await scene(run)
+        await run.pilot.pause(0.05)
+        lines = run.lines()
+    golden = FOLDER / f"{scene.__name__}_{size[0]}x{size[1]}.txt"
+    if os.environ.get("KT_GOLDENS") == "write":
+        FOLDER.mkdir(exist_ok=True)
+        golden.write_text("\n".join(lines) + "\n")
+    assert lines == golden.read_text().removesuffix("\n").split("\n")
