@@ -412,7 +412,9 @@ class AliasRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs."""
+    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs.
+
+    `max_block` is in elements: a number, a size or keyword argument, or a product such as "bm*bn"."""
 
     kernels: int | None = None
     outside: tuple[str, ...] = ()
@@ -427,3 +429,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dot_dtype: str | None = None
     max_steps_ratio: float | None = None
     max_bytes_ratio: float | None = None
+    max_block: dict[str, int | str] = {}
+    fetch_once: tuple[str, ...] = ()

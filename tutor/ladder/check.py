@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,22 +54,25 @@ class Ladder:
         path: Path | str,
         *,
         target: StageName | None = None,
+        only: Sequence[StageName] | None = None,
         hidden: bool = False,
         seed: int | None = None,
         whole_jaxpr: bool = False,
     ) -> AsyncIterator[Event]:
-        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
+        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
+
+        `target` runs one stage and its ancestors, `only` just the stages that it names (parents included by the caller);
+        without either it is a whole check."""
         if exercise.kind == "predict":
-            async with contextlib.aclosing(
-                check_answers(self.stage, exercise, source, str(path), target=target)
-            ) as answers:
+            answers = check_answers(self.stage, exercise, source, str(path), target=target)
+            async with contextlib.aclosing(answers):
                 async for said in answers:
                     yield said
             return
-        stages = wanted_stages(target, AVAILABLE)
+        stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed)
         runs = Runs(self.stage, self.judge, judged, self._values, self._slots)
-        check = Check(runs, stages, whole=target is None, whole_jaxpr=whole_jaxpr)
+        check = Check(runs, stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
         task = asyncio.create_task(check.run())
         try:
             while (event := await check.events.get()) is not None:
