@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,10 @@ class Ladder:
         hidden: bool = False,
         seed: int | None = None,
         whole_jaxpr: bool = False,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
 
-        `target` runs one stage and its ancestors, `only` just the stages that it names (parents included by the caller);
+        `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
         without either it is a whole check."""
         if exercise.kind == "predict":
             answers = check_answers(self.stage, exercise, source, str(path), target=target)

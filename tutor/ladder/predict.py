@@ -7,7 +7,7 @@ shown, the access table is not."""
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import msgspec
@@ -72,7 +72,7 @@ class Solved:
 
 async def check_answers(
     worker: Worker, exercise: Exercise, source: bytes, path: str, *, target: StageName | None = None
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event]:
     """Judge a file of answers. A `target` before `structure` stops there."""
     began = time.monotonic()
     questions = exercise.manifest.questions

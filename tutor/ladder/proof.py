@@ -16,7 +16,7 @@ from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import PARENTS, STAGES, Record, StageName, Verdict
 from tutor.sets.exercise import Exercise
 
-ProgramKind = Literal["reference", "starter", "right", "wrong"]
+ProgramKind = Literal["reference", "starter", "right", "wrong", "zero", "answers"]
 MARGIN = 1.5
 AT_ONCE = 2
 """Programs that are judged at the same time: each waits for its slowest stage, and the other fills the gaps."""
@@ -148,9 +148,7 @@ def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
     """The two margins of relative L2 over all programs of one exercise with float outputs."""
     rights = [_worst(p.verdict) for p in proved if p.program.kind in ("reference", "right")]
     wrongs = [
-        _worst(p.verdict)
-        for p in proved
-        if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
+        _worst(p.verdict) for p in proved if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
     ]
     worst_right = max((e for e in rights if e is not None), default=None)
     nearest_wrong = min((e for e in wrongs if e is not None and math.isfinite(e)), default=None)  # NaN is far enough

@@ -16,8 +16,8 @@ from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
-from tutor.stage.author_kernels import author_kernels
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
+from tutor.stage.author_kernels import author_kernels
 from tutor.stage.hazards import simulate
 from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
