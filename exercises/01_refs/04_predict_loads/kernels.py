@@ -14,7 +14,9 @@ def blend_kernel(x_ref, y_ref, o_ref):
 
 
 def blend(x, y):
-    return pl.pallas_call(blend_kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x, y)
+    return pl.pallas_call(
+        blend_kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype)
+    )(x, y)
 
 
 def total_kernel(x_ref, o_ref):
@@ -43,11 +45,16 @@ def shifted_sum_kernel(x_ref, o_ref):
     def add(i, total):
         return total + x_ref[pl.ds(8 * i, 8), :] - first
 
-    o_ref[...] = jax.lax.fori_loop(0, 4, add, jnp.zeros((8, 128), jnp.float32))
+    o_ref[...] = jax.lax.fori_loop(
+        0, 4, add, jnp.zeros((8, 128), jnp.float32)
+    )
 
 
 def shifted_sum(x):
-    return pl.pallas_call(shifted_sum_kernel, out_shape=jax.ShapeDtypeStruct((8, 128), x.dtype))(x)
+    return pl.pallas_call(
+        shifted_sum_kernel,
+        out_shape=jax.ShapeDtypeStruct((8, 128), x.dtype),
+    )(x)
 
 
 def make_args(kernel):

@@ -13,7 +13,9 @@ def matmul_kernel(a_ref, b_ref, o_ref, *, k_axis):
     def _():
         o_ref[...] = jnp.zeros_like(o_ref)
 
-    o_ref[...] += jnp.dot(a_ref[...], b_ref[...], preferred_element_type=jnp.float32)
+    o_ref[...] += jnp.dot(
+        a_ref[...], b_ref[...], preferred_element_type=jnp.float32
+    )
 
 
 def matmul_k_last(a, b):
@@ -81,5 +83,7 @@ def bias_by_columns(x, bias):
 def make_args(kernel):
     """The arguments that each kernel is called with."""
     if kernel.startswith("matmul"):
-        return np.ones((16, 256), np.float32), np.ones((256, 384), np.float32)
+        return np.ones((16, 256), np.float32), np.ones(
+            (256, 384), np.float32
+        )
     return np.ones((32, 384), np.float32), np.ones((1, 384), np.float32)
