@@ -53,7 +53,12 @@ def _grows(seen: Sequence[_Seen]) -> Finding | None:
     for name in _size_names(seen):
         points = _worst_by_size(known, name)
         errors = [error for _, error in points]
-        if len(points) < 2 or errors[0] <= 0 or errors[-1] < max(errors) or any(b < DIP * a for a, b in pairwise(errors)):
+        if (
+            len(points) < 2
+            or errors[0] <= 0
+            or errors[-1] < max(errors)
+            or any(b < DIP * a for a, b in pairwise(errors))
+        ):
             continue
         growth, reach = errors[-1] / errors[0], points[-1][0] / max(points[0][0], 1)
         score = growth * (1 + reach / 1e6)

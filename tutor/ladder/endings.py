@@ -36,9 +36,7 @@ def stuck_at(printed: str, path: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def ending(
-    ended: Ended, stage: StageName, *, wall_seconds: float, case: str | None = None, path: str = ""
-) -> Finding:
+def ending(ended: Ended, stage: StageName, *, wall_seconds: float, case: str | None = None, path: str = "") -> Finding:
     """A finding for a child that ended before it had answered. `path` is the attempt's, to say where it was stuck."""
     doing = _DOING.get(stage, f"in {stage}")
     if ended.how in ("wall", "cpu"):

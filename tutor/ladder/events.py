@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tutor.protocol import Kernel, MarkedJaxpr, StageName, StageResult, Verdict
+from tutor.protocol import CaseResult, Kernel, MarkedJaxpr, StageName, StageResult, Verdict
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,14 @@ class StageStarted:
     """A stage has begun."""
 
     name: StageName
+
+
+@dataclass(frozen=True)
+class CaseFinished:
+    """One case of a stage that still runs is known."""
+
+    stage: StageName
+    case: CaseResult
 
 
 @dataclass(frozen=True)
@@ -36,4 +44,4 @@ class CheckFinished:
     verdict: Verdict
 
 
-Event = StageStarted | StageFinished | KernelsTraced | CheckFinished
+Event = StageStarted | CaseFinished | StageFinished | KernelsTraced | CheckFinished

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from tutor.ladder.across import across_cases
 from tutor.ladder.endings import ending
@@ -14,8 +15,10 @@ from tutor.protocol import CaseResult, Finding, StageResult
 from tutor.wire import Artifact, Broken, Ended, InterpretJob, Judged, Loaded
 
 
-async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageResult:
-    """Judge every case as soon as its program is there."""
+async def interpret_stage(
+    runs: Runs, traced: Tracing, ahead: Stream, known: Callable[[CaseResult], None]
+) -> StageResult:
+    """Judge every case as soon as its program is there; `known` is told of each case as it is judged."""
     began = time.monotonic()
     judging: dict[str, asyncio.Task[tuple[CaseResult, list[Finding]]]] = {}
     refused: list[Finding] = []
@@ -24,7 +27,7 @@ async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageRe
     try:
         async for answer in ahead:
             if isinstance(answer, Artifact) and answer.data is not None:
-                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data))
+                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data, known))
             elif isinstance(answer, Artifact):
                 unavailable = unavailable or answer.unavailable
                 refused += answer.findings
@@ -48,7 +51,9 @@ async def interpret_stage(runs: Runs, traced: Tracing, ahead: Stream) -> StageRe
     return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
 
 
-async def _judge(runs: Runs, traced: Tracing, name: str, data: bytes) -> tuple[CaseResult, list[Finding]]:
+async def _judge(
+    runs: Runs, traced: Tracing, name: str, data: bytes, known: Callable[[CaseResult], None]
+) -> tuple[CaseResult, list[Finding]]:
     subject = runs.subject
     case = subject.case(name)
     job = InterpretJob(
@@ -64,6 +69,7 @@ async def _judge(runs: Runs, traced: Tracing, name: str, data: bytes) -> tuple[C
     async for answer in runs.ask(runs.judge, job):
         if isinstance(answer, Judged):
             answered = answer.result, answer.findings
+            known(answer.result)
         elif isinstance(answer, Broken):
             raise Failed(answer)
         elif isinstance(answer, Ended) and answered is None:

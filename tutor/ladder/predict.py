@@ -114,6 +114,7 @@ async def check_answers(
         Named(exercise.set_id, exercise.slug, Attempt(source, path, ""), dict(exercise.manifest.points)),
         done,
         kernels=table,
+        compiled=[],
         timing=None,
         printed="",
         hello=worker.hello,

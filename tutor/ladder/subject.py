@@ -32,6 +32,7 @@ class Subject(Named, frozen=True):
     diagnosis: dict[str, str]
     reference: Attempt | None
     time_case: CaseSpec
+    chips: tuple[str, ...] = ("v5e", "v6e")
     seed: int | None = None
 
     def case(self, name: str) -> CaseSpec:
@@ -51,7 +52,15 @@ class Subject(Named, frozen=True):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = False, seed: int | None = None) -> Subject:
+def subject(
+    exercise: Exercise,
+    source: bytes,
+    path: str,
+    *,
+    hidden: bool = False,
+    seed: int | None = None,
+    chips: tuple[str, ...] | None = None,
+) -> Subject:
     """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
     manifest = exercise.manifest
     reference = exercise.reference
@@ -69,6 +78,7 @@ def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = Fals
         diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
         reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if reference else None,
         time_case=next((case for case in cases if case.role == "time"), checked[0]),
+        chips=chips or exercise.chips,
         seed=seed,
     )
 

@@ -82,9 +82,13 @@ def listening() -> Iterator[Heard]:
             for logger in roots:
                 logger.handlers = [heard]
             roots[1].propagate = False
-            with open(1, "w", closefd=False) as out, open(2, "w", closefd=False) as err:
-                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                    yield heard
+            with (
+                open(1, "w", closefd=False) as out,
+                open(2, "w", closefd=False) as err,
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+            ):
+                yield heard
         finally:
             heard.keep()
             for logger, handlers, propagate in before:

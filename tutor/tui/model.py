@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.protocol import (
     QUESTIONS,
     STAGES,
     AccessKind,
+    CaseResult,
     Finding,
     Kernel,
     MarkedJaxpr,
@@ -34,6 +35,9 @@ LETTERS: Mapping[AccessKind, str] = {
     "semaphore": "#",
 }
 KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
+PREDICT: tuple[StageName, ...] = ("load", "structure")
+PREDICTED = "Are the answers right?"
+"""The stages of a predict exercise, and their only question."""
 _SEVERITIES = ("error", "warning", "note")
 
 
@@ -56,6 +60,7 @@ class Run:
     cancelled: bool = False
     started: frozenset[StageName] = frozenset()
     results: Mapping[StageName, StageResult] = field(default_factory=lambda: MappingProxyType({}))
+    cases: Mapping[StageName, tuple[CaseResult, ...]] = field(default_factory=lambda: MappingProxyType({}))
     trace: Trace | None = None
     verdict: Verdict | None = None
     trouble: str | None = None
@@ -70,6 +75,9 @@ def advance(run: Run, event: Event) -> Run:
     match event:
         case StageStarted(name):
             return replace(run, started=run.started | {name})
+        case CaseFinished(stage, known):
+            told = (*run.cases.get(stage, ()), known)
+            return replace(run, cases=MappingProxyType({**run.cases, stage: told}))
         case StageFinished(result):
             return replace(run, results=MappingProxyType({**run.results, result.name: result}))
         case KernelsTraced(kernels, jaxpr):
@@ -95,24 +103,44 @@ class Rung:
 
 def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
     """The stages that are asked, under their questions."""
+    questions = {PREDICTED: run.stages} if run.stages == PREDICT else QUESTIONS
     asked = [
-        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in QUESTIONS.items()
+        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in questions.items()
     ]
     return [(question, rungs) for question, rungs in asked if rungs]
 
 
-def answer(rungs: Sequence[Rung]) -> Phase:
-    """One word for a question: the worst that its stages say."""
+def answer(question: str, rungs: Sequence[Rung]) -> Phase:
+    """One word for a question: the worst that its stages say. A stage that is not even asked is as if unavailable."""
     phases = {rung.phase for rung in rungs}
     order: tuple[Phase, ...] = ("failed", "error", "running", "waiting", "skipped", "unavailable")
-    return next((phase for phase in order if phase in phases), "passed")
+    complete = {rung.name for rung in rungs} >= set(QUESTIONS.get(question, ()))
+    return next((phase for phase in order if phase in phases), "passed" if complete else "unavailable")
+
+
+def in_words(question: str, rungs: Sequence[Rung]) -> str:
+    """What the stages of a question answer: a question that was not asked of every stage is never a plain yes."""
+    said = answer(question, rungs)
+    if said in ("skipped", "unavailable"):
+        return "not all asked" if any(rung.phase == "passed" for rung in rungs) else "not asked"
+    return {"passed": "yes", "failed": "no", "error": "not known"}.get(said, "")
 
 
 def _rung(run: Run, name: StageName) -> Rung:
     result = run.results.get(name)
     if result is None:
-        return Rung(name, "running" if run.running and name in run.started else "waiting", 0.0, "")
+        running = run.running and name in run.started
+        known = run.cases.get(name, ())
+        return Rung(name, "running" if running else "waiting", 0.0, _so_far(known) if running else "")
     return Rung(name, result.status, result.seconds, _remark(run, result))
+
+
+def _so_far(known: Sequence[CaseResult]) -> str:
+    """What the cases of a running stage have said."""
+    bad = sum(case.status != "passed" for case in known)
+    if not known:
+        return ""
+    return f"{many(bad, 'case')} wrong so far" if bad else f"{many(len(known), 'case')} right so far"
 
 
 def _remark(run: Run, result: StageResult) -> str:

@@ -38,6 +38,10 @@ class Clue:
         return (self.match.groupdict().get(name) or "").strip()
 
 
+LONGEST = 20_000
+"""No message of JAX is longer; an attempt's own may be, and patterns must not search a megabyte of it."""
+
+
 class Words(NamedTuple):
     """What to say. `code`, `ref` and `place` overrule the row's code and the place that the exception has."""
 
@@ -71,6 +75,7 @@ def look_up(
     raw: str | None = None,
 ) -> Finding | None:
     """The finding of the first row that knows this text; a row that answers None passes it on."""
+    text = text[:LONGEST]
     for row in rows:
         if row.kinds and kind not in row.kinds:
             continue
@@ -94,7 +99,7 @@ def speak(code: str, words: Words, place: Place | None, raw: str) -> Finding:
         ref=words.ref,
         line=where.line if where else None,
         column=where.column if where else None,
-        raw=clean(raw)[:RAW_LIMIT],
+        raw=clean(raw[:LONGEST])[:RAW_LIMIT],
     )
 
 
