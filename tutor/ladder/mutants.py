@@ -118,7 +118,7 @@ def _calls(
         position = BOUNDED[name]
         if position is None:
             yield "loop bound", _plus(node, -1)
-        elif len(args) > position or position < 0 and args:
+        elif len(args) > position or (position < 0 and args):
             shorter = list(args)
             shorter[position] = _plus(shorter[position], -1)
             yield "loop bound", ast.Call(func, shorter, keywords)
