@@ -128,12 +128,14 @@ class Check:
             }
             if ahead is not None:
                 work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known)
-            async with asyncio.TaskGroup() as group:
-                for name in self._stages:
-                    if name in work:
-                        group.create_task(self._stage(name, work.pop(name)))
-            for unasked in work.values():
-                unasked.close()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for name in self._stages:
+                        if name in work:
+                            group.create_task(self._stage(name, work[name]))
+            finally:
+                for stage in work.values():
+                    stage.close()  # unasked, or cancelled before it began; nothing happens to one that has ended
             self._say_verdict(traced, time.monotonic() - began)
         finally:
             if ahead is not None:
