@@ -74,6 +74,19 @@ class HazardJob(Record, frozen=True, tag="hazards"):
     chip: str = "v5e"
 
 
+class KernelsJob(Record, frozen=True, tag="kernels"):
+    """Load the author's kernels of a predict exercise and trace the functions `names`, each on its own arguments.
+
+    `file.entry` is not used. With a `mode`, the first of them is run in the simulator instead. `whole`: the marked
+    jaxpr shows index maps too."""
+
+    file: Attempt
+    names: list[str]
+    mode: HazardMode | None = None
+    limits: Limits = Limits()
+    whole: bool = False
+
+
 # ---------------------------------------------------------------- front -> judge server
 
 
@@ -164,7 +177,16 @@ class DeviceJob(Record, frozen=True, tag="device"):
 
 
 Job = (
-    TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob | WitnessJob | CompileJob
+    TraceJob
+    | ArtifactJob
+    | HazardJob
+    | KernelsJob
+    | InputsJob
+    | InterpretJob
+    | CompareJob
+    | StructureJob
+    | WitnessJob
+    | CompileJob
 )
 
 

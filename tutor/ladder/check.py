@@ -18,6 +18,7 @@ from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTrace
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.lower import SharedLowering, lower_stage
+from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
@@ -61,11 +62,17 @@ class Ladder:
         seed: int | None = None,
         whole_jaxpr: bool = False,
         chips: tuple[str, ...] | None = None,
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
 
-        `target` runs one stage and its ancestors, `only` just the stages that it names (parents among them);
+        `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
         without either it is a whole check."""
+        if exercise.kind == "predict":
+            answers = check_answers(self.stage, exercise, source, str(path), target=target)
+            async with contextlib.aclosing(answers):
+                async for said in answers:
+                    yield said
+            return
         stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
         runs = Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
@@ -122,12 +129,14 @@ class Check:
             }
             if ahead is not None:
                 work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known)
-            async with asyncio.TaskGroup() as group:
-                for name in self._stages:
-                    if name in work:
-                        group.create_task(self._stage(name, work.pop(name)))
-            for unasked in work.values():
-                unasked.close()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for name in self._stages:
+                        if name in work:
+                            group.create_task(self._stage(name, work[name]))
+            finally:
+                for stage in work.values():
+                    stage.close()  # unasked, or cancelled before it began; nothing happens to one that has ended
             self._say_verdict(traced, time.monotonic() - began)
         finally:
             await lowering.close()
