@@ -135,6 +135,21 @@ class CompileJob(Record, frozen=True, tag="compile"):
     limits: Limits = Limits()
 
 
+class WitnessJob(Record, frozen=True, tag="witness"):
+    """Hold a TPU artifact against the facts of its case, and try what it gives without its kernels.
+
+    Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
+    something compute beside the kernel."""
+
+    oracle: str | None
+    case: CaseSpec
+    artifact: bytes
+    facts: CaseFacts
+    seeds: tuple[int, int]
+    outside: bool = False
+    limits: Limits = Limits()
+
+
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
@@ -148,7 +163,9 @@ class DeviceJob(Record, frozen=True, tag="device"):
     budget_seconds: float = 5.0
 
 
-Job = TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob | CompileJob
+Job = (
+    TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob | WitnessJob | CompileJob
+)
 
 
 class Start(Record, frozen=True, tag="start"):
