@@ -1,6 +1,6 @@
 # bf16, with the left factor's map transposed, in a loop over k inside the kernel's grid.
 # Expected: FAIL numeric
-# Says: KT346 a_ref b_ref index maps
+# Says: KT351 a_ref b_ref index maps
 import jax, jax.numpy as jnp, numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu

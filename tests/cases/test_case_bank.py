@@ -59,7 +59,7 @@ SAID: dict[str, Said] = {
     "01_captured_constant": Said("KT112", 10, "TABLE not one of its refs"),
     "03_store_dtype_mismatch": Said("KT113", 9, "o_ref holds bfloat16 value float32 astype"),
     "04_index_map_in_elements": Said("KT328", 14, "index map x_ref 128 blocks element offset"),
-    "05_index_map_transposed": Said("KT346", 11, "product a_ref b_ref index maps"),
+    "05_index_map_transposed": Said("KT351", 11, "product a_ref b_ref index maps"),
     "06_index_map_missing_prefetch_arg": Said("KT114", 14, "index map arguments prefetch"),
     "08_alias_index_ignores_prefetch": Said("KT115", 16, "input_output_aliases scalar-prefetch count"),
     "10_block_not_tile_multiple": Said("KT502", 12, "block (4, 64) tiles multiple of 8 128"),

@@ -29,8 +29,10 @@ def interpret(job: InterpretJob) -> Judged:
     worst: Comparison | None = None
     for seed in job.seeds:
         inputs = oracle.make_inputs(job.case, seed)
-        want = oracle.expected(inputs, job.case)
         got = run(list(inputs.values()))
+        if job.given is not None and job.given.expected is None:
+            continue  # it runs, and there is nothing to compare with
+        want = oracle.expected(inputs, job.case)
         outcome = compare(
             got,
             want,

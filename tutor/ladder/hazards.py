@@ -7,14 +7,12 @@ import time
 
 from tutor.findings import finding
 from tutor.ladder.endings import ending
-from tutor.ladder.runs import RUN_LIMITS, Failed, Runs
+from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseResult, CaseSpec, Finding, Limits, StageResult
+from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, StageResult
 from tutor.wire import Broken, CompareJob, Ended, HazardJob, HazardMode, Judged, Loaded, Simulated
 
-HANG_LIMITS = Limits(wall_seconds=6)
-"""For a kernel that is known to wait for what never comes, and for one that says itself that it may hang."""
 NUMBERS = ("KT401", "KT410")
 MODES: dict[str, HazardMode] = {"on_wait": "on_wait", "eager": "eager", "two_cores": "two_cores"}
 
@@ -46,8 +44,8 @@ async def hazards_stage(runs: Runs, traced: Tracing) -> StageResult:
     # What the simulator saw happen comes before the wrong numbers that come of it.
     findings = sorted((found for outcome in outcomes for found in outcome.findings), key=lambda f: f.code in NUMBERS)
     cannot = next((outcome.unavailable for outcome in outcomes if outcome.unavailable), None)
-    if cannot and not findings:
-        return stage_result("hazards", status="unavailable", reason=cannot, seconds=seconds)
+    if cannot and not any(found.severity == "error" for found in findings):
+        return stage_result("hazards", findings, status="unavailable", reason=cannot, seconds=seconds)
     if not outcomes:
         return stage_result("hazards", status="unavailable", reason="no case is marked for it", seconds=seconds)
     return stage_result("hazards", findings, _by_case(outcomes), seconds=seconds)
@@ -73,11 +71,20 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     limits = HANG_LIMITS if hangs else RUN_LIMITS
     job = HazardJob(runs.subject.attempt, case, mode, inputs, limits, runs.subject.chips[0])
     simulated, ended, refused = await _run(runs, job)
-    if ended.how == "wall" and not hangs:  # a starved machine can stall a run once; a real hang does it twice
+    can_wait = _can_wait(traced.facts[case.name])
+    if ended.how == "wall" and can_wait and not hangs:  # a starved machine stalls a run once; a real hang does it twice
         simulated, ended, refused = await _run(runs, job)
     outcome.findings += refused
     if simulated is None:
-        if not refused:
+        slow = ended.how in ("wall", "cpu") and not can_wait
+        if slow and runs.subject.given is not None:
+            # A kernel of the user's own may be large, and this one has nothing that could hang.
+            outcome.unavailable = (
+                f"the simulation had not come to an end after {limits.wall_seconds:.0f} seconds: give smaller arguments"
+            )
+        elif slow:
+            outcome.findings.append(ending(ended, "hazards", wall_seconds=limits.wall_seconds, case=case.name))
+        elif not refused:
             outcome.findings.append(_stopped(ended, case, mode, limits.wall_seconds, waits, twice=not hangs))
         return outcome
     outcome.printed = simulated.printed
@@ -89,6 +96,12 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     if simulated.outputs is not None and (given is None or given.expected is not None):
         await _compare(runs, traced, case, seed, mode, simulated.outputs, outcome)
     return outcome
+
+
+def _can_wait(facts: CaseFacts) -> bool:
+    """Whether some kernel waits for anything, so that it can hang."""
+    kinds = {access.kind for kernel in facts.kernels for access in kernel.kernel.accesses}
+    return bool(kinds & {"copy_wait", "semaphore"})
 
 
 async def _run(runs: Runs, job: HazardJob) -> tuple[Simulated | None, Ended, list[Finding]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -58,7 +59,7 @@ class Inspector:
         *,
         target: StageName | None = None,
         whole_jaxpr: bool = False,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """Judge one file; `exercise` is not looked at. Closing the iterator stops every run of it."""
         stages = wanted_stages(target, AVAILABLE)
         yield StageStarted(name="load")
@@ -72,9 +73,10 @@ class Inspector:
         # Without a reference nothing confirms the numbers, and `passed` says that no stage failed.
         whole = target is None and judged.given is not None and judged.given.expected is not None
         check = Check(self._ladder.runs(judged), stages, whole=whole, whole_jaxpr=whole_jaxpr, refused=refused)
-        async for event in follow(check):
-            if event != StageStarted(name="load"):
-                yield event
+        async with contextlib.aclosing(follow(check)) as events:
+            async for event in events:
+                if event != StageStarted(name="load"):
+                    yield event
 
     async def aclose(self) -> None:
         """End the workers."""

@@ -10,7 +10,7 @@ import msgspec
 
 from tutor.ladder.across import across_cases
 from tutor.ladder.endings import ending
-from tutor.ladder.runs import RUN_LIMITS, Failed, Runs, Stream
+from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs, Stream
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseResult, Finding, StageResult
@@ -49,15 +49,15 @@ async def interpret_stage(
             elif isinstance(answer, Ended) and len(judging) < len(runs.subject.cases) and not refused:
                 missing = ending(answer, "interpret", wall_seconds=RUN_LIMITS.wall_seconds)
         judged = await asyncio.gather(*judging.values())
-    except Incomparable:
-        seconds = time.monotonic() - began
-        return stage_result("interpret", status="unavailable", reason=NOTHING_TO_COMPARE, seconds=seconds)
     finally:
         for task in judging.values():
             task.cancel()
     seconds = time.monotonic() - began
     if unavailable:
         return stage_result("interpret", status="unavailable", reason=unavailable, seconds=seconds)
+    alone = runs.subject.given is not None and runs.subject.given.expected is None and not runs.simulated
+    if alone and all(result.status == "passed" for result, _ in judged) and not (missing or refused):
+        return stage_result("interpret", status="unavailable", reason=NOTHING_TO_COMPARE, seconds=seconds)
     cases = [result for result, _ in judged]
     findings = [found for _, some in judged for found in some]
     lost = [missing] if missing else []
@@ -65,18 +65,12 @@ async def interpret_stage(
     return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
 
 
-class Incomparable(Exception):
-    """There is nothing that a result can be compared with."""
-
-
 async def _given(runs: Runs, case: str, simulated: Callable[[], Awaitable[None]]) -> Given | None:
     given = runs.subject.given
     if given is None or given.expected is not None:
         return given
     await simulated()
-    if case not in runs.simulated:
-        raise Incomparable
-    return msgspec.structs.replace(given, expected=runs.simulated[case], simulated=True)
+    return msgspec.structs.replace(given, expected=runs.simulated.get(case), simulated=True)
 
 
 async def _judge(
@@ -89,6 +83,7 @@ async def _judge(
 ) -> tuple[CaseResult, list[Finding]]:
     subject = runs.subject
     case = subject.case(name)
+    limits = HANG_LIMITS if subject.may_hang else RUN_LIMITS
     job = InterpretJob(
         oracle=subject.oracle,
         case=case,
@@ -96,7 +91,7 @@ async def _judge(
         artifact=data,
         tolerance=subject.tolerance,
         facts=traced.facts.get(name),
-        limits=RUN_LIMITS,
+        limits=limits,
         given=await _given(runs, name, simulated),
     )
     answered: tuple[CaseResult, list[Finding]] | None = None
@@ -107,7 +102,7 @@ async def _judge(
         elif isinstance(answer, Broken):
             raise Failed(answer)
         elif isinstance(answer, Ended) and answered is None:
-            problem = ending(answer, "interpret", wall_seconds=RUN_LIMITS.wall_seconds, case=name)
+            problem = ending(answer, "interpret", wall_seconds=limits.wall_seconds, case=name)
             return CaseResult(name, "failed"), [problem]
     assert answered is not None
     return answered

@@ -9,19 +9,28 @@ from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt, Given
 
 
-class Subject(Record, frozen=True):
-    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones.
-
-    An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
+class Named(Record, frozen=True):
+    """An attempt, and what a verdict must know of its exercise."""
 
     set_id: str | None
     slug: str | None
     attempt: Attempt
+    points: dict[StageName, float]
+
+    @property
+    def id(self) -> AttemptId:
+        return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
+
+
+class Subject(Named, frozen=True):
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones.
+
+    An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
+
     cases: list[CaseSpec]
     oracle: str
     rules: Rules | None
     tolerance: ToleranceSpec
-    points: dict[StageName, float]
     diagnosis: dict[str, str]
     reference: Attempt | None
     time_case: CaseSpec
@@ -30,10 +39,6 @@ class Subject(Record, frozen=True):
     given: Given | None = None
     integers: bytes = b""
     may_hang: bool = False
-
-    @property
-    def id(self) -> AttemptId:
-        return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
 
     def case(self, name: str) -> CaseSpec:
         """The case called `name`."""

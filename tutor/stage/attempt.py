@@ -27,12 +27,11 @@ class CannotLoad(Exception):
 
 def load(attempt: Attempt) -> Callable[..., Any]:
     """Run the attempt's file as a fresh module and return its entry. `CannotLoad` if that does not work."""
-    module, _ = run_module(attempt)
-    return entry_in(module, attempt)
+    return entry_in(load_module(attempt), attempt)
 
 
-def run_module(attempt: Attempt) -> tuple[ModuleType, str]:
-    """Run the attempt's file as a fresh module; the answer is that and its text. `CannotLoad` if that does not work."""
+def load_module(attempt: Attempt) -> ModuleType:
+    """Run the attempt's file as a fresh module. `CannotLoad` if that does not work."""
     text = decode(attempt.source)
     try:
         code = compile(text, attempt.path, "exec", dont_inherit=True)
@@ -49,7 +48,7 @@ def run_module(attempt: Attempt) -> tuple[ModuleType, str]:
         raise
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the attempt's too
         raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
-    return module, text
+    return module
 
 
 def entry_in(module: ModuleType, attempt: Attempt) -> Callable[..., Any]:

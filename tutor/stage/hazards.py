@@ -153,8 +153,9 @@ def too_big(
 
 
 def too_big_finding(reason: str) -> Finding:
-    """KT412 with the reason of `too_big`."""
-    return finding("KT412", reason, severity="note", hint="The other judges have run all the same.")
+    """A note with the reason of `too_big`: KT413 if it is about memory, else KT412."""
+    code = "KT413" if "allocates at most" in reason else "KT412"
+    return finding(code, reason, severity="note", hint="The other judges have run all the same.")
 
 
 def _allocated(kernel: Kernel) -> int:

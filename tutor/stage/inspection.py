@@ -17,7 +17,7 @@ import numpy as np
 
 from tutor.findings import finding
 from tutor.protocol import ArraySpec, Finding, ToleranceSpec
-from tutor.stage.attempt import CannotLoad, entry_in, run_module
+from tutor.stage.attempt import CannotLoad, decode, entry_in, load_module
 from tutor.stage.explain.reading import Reading
 from tutor.stage.explain.table import RAW_LIMIT, clean, first_line
 from tutor.stage.explain.where import place_of
@@ -55,7 +55,7 @@ def own_call(attempt: Attempt) -> OwnCall:
     """Load an inspected file and make its arguments. `CannotLoad` if that does not work."""
     assert attempt.own is not None
     _open_up(attempt.own, attempt)
-    module, text = run_module(attempt)
+    module, text = load_module(attempt), decode(attempt.source)
     function = entry_in(module, attempt)
     arguments = _make_args(module, text, attempt)
     try:
@@ -118,18 +118,18 @@ def _make_args(module: ModuleType, text: str, attempt: Attempt) -> tuple[Any, ..
             f"`{attempt.entry}` with. It takes nothing and returns the tuple of arguments."
         )
         hint = "For example: def make_args(): return (np.ones((8, 128), np.float32),)"
-        raise CannotLoad(finding("KT128", message, hint=hint))
+        raise CannotLoad(finding("KT131", message, hint=hint))
     try:
         made = make()
     except MemoryError:
         raise
     except BaseException as error:  # SystemExit is the file's too
-        raise CannotLoad(_raised("KT128", "make_args()", error, text, attempt.path)) from None
+        raise CannotLoad(_raised("KT131", "make_args()", error, text, attempt.path)) from None
     arguments = tuple(made) if isinstance(made, tuple | list) else (made,)
     for leaf in jax.tree.leaves(arguments):
         if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OSUMm":
             message = f"make_args gives an array of dtype {leaf.dtype}. A kernel takes arrays of numbers."
-            raise CannotLoad(finding("KT128", message, line=_line(text, "make_args")))
+            raise CannotLoad(finding("KT131", message, line=_line(text, "make_args")))
     return arguments
 
 

@@ -19,11 +19,23 @@ from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
-from tutor.stage.hazards import simulate, too_big
+from tutor.stage.author_kernels import author_kernels
+from tutor.stage.hazards import simulate, too_big, too_big_finding
 from tutor.stage.inspection import own_call, prepare
 from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
-from tutor.wire import ArtifactJob, Attempt, HazardJob, Job, Loaded, PrepareJob, Simulated, Traced, TraceJob
+from tutor.wire import (
+    ArtifactJob,
+    Attempt,
+    HazardJob,
+    Job,
+    KernelsJob,
+    Loaded,
+    PrepareJob,
+    Simulated,
+    Traced,
+    TraceJob,
+)
 from tutor.workers.arrays import pack, unpack
 from tutor.workers.forkserver import Send
 
@@ -39,6 +51,8 @@ def run(job: Job, send: Send) -> None:
             _hazards(job, send)
         elif isinstance(job, PrepareJob):
             send(prepare(job.attempt))
+        elif isinstance(job, KernelsJob):
+            author_kernels(job, send)
         else:
             raise TypeError(f"the stage server has no {type(job).__name__}")
     except (CannotLoad, CannotTrace) as refused:
@@ -118,7 +132,8 @@ def _hazards(job: HazardJob, send: Send) -> None:
     with listening() as heard:
         traced = trace(entry, job.case, text, job.attempt.path, job.chip)
         if cannot := _too_big(job, traced):
-            send(Simulated(job.case.name, job.mode, None, [], "", time.monotonic() - began, unavailable=cannot))
+            said = [too_big_finding(cannot)]
+            send(Simulated(job.case.name, job.mode, None, said, "", time.monotonic() - began, unavailable=cannot))
             return
         outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
     outputs = None

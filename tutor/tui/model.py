@@ -35,6 +35,9 @@ LETTERS: Mapping[AccessKind, str] = {
     "semaphore": "#",
 }
 KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
+PREDICT: tuple[StageName, ...] = ("load", "structure")
+PREDICTED = "Are the answers right?"
+"""The stages of a predict exercise, and their only question."""
 _SEVERITIES = ("error", "warning", "note")
 
 
@@ -81,7 +84,8 @@ def advance(run: Run, event: Event) -> Run:
             return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr))
         case CheckFinished(verdict):
             results = MappingProxyType({**run.results, **{stage.name: stage for stage in verdict.stages}})
-            return replace(run, verdict=verdict, results=results, running=False)
+            asked = tuple(stage.name for stage in verdict.stages)  # a predict exercise has two only
+            return replace(run, stages=asked, verdict=verdict, results=results, running=False)
 
 
 # ---------------------------------------------------------------- the ladder
@@ -99,8 +103,9 @@ class Rung:
 
 def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
     """The stages that are asked, under their questions."""
+    questions = {PREDICTED: run.stages} if run.stages == PREDICT else QUESTIONS
     asked = [
-        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in QUESTIONS.items()
+        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in questions.items()
     ]
     return [(question, rungs) for question, rungs in asked if rungs]
 

@@ -18,7 +18,7 @@ from tutor.protocol import Finding
 
 
 def factors_do_not_meet(kernel: KernelView) -> Iterator[Finding]:
-    """KT346. A product sums over one axis of both factors: at every step both must hold the same part of that axis."""
+    """KT351. A product sums over one axis of both factors: at every step both must hold the same part of that axis."""
     for event in dots(kernel):
         left, right = (_part(kernel, event, position) for position in (0, 1))
         if left is None or right is None or left.length != right.length or event.active is None:
@@ -29,7 +29,7 @@ def factors_do_not_meet(kernel: KernelView) -> Iterator[Finding]:
         row = int(rows[0])
         a, b = kernel.walk.name(left.ref), kernel.walk.name(right.ref)
         yield kernel.say(
-            "KT346",
+            "KT351",
             f"This product sums over dimension {left.axis} of {a} and dimension {right.axis} of {b}. At "
             f"{kernel.step(row)} {a} holds the elements from {left.begins[row]} on, and {b} those from "
             f"{right.begins[row]} on, so numbers are multiplied that do not belong together.",

@@ -12,7 +12,12 @@ from tutor.tui import text
 from tutor.tui.model import Run, Rung, answer, in_words, ladder
 from tutor.tui.theme import SIGNS
 
-_SHORT = {"Is the algebra right?": "algebra", "Is the layout legal?": "layout", "Is it fast?": "speed"}
+_SHORT = {
+    "Is the algebra right?": "algebra",
+    "Is the layout legal?": "layout",
+    "Is it fast?": "speed",
+    "Are the answers right?": "answers",
+}
 
 
 class LadderView(Widget):
