@@ -129,7 +129,9 @@ def test_space_of_an_output():
     def stored(x_ref, o_ref):
         pltpu.sync_copy(x_ref, o_ref.at[pl.ds(8 * pl.program_id(0), 8)])
 
-    assert codes(Rules(space={"out": "any"}), lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
+    assert (
+        codes(Rules(space={"out": "any"}), lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
+    )
     assert codes(Rules(space={"out": "any"}), doubled) == ["KT305"]
 
 
