@@ -323,7 +323,7 @@ class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
     `output_arguments[i]` is the entry's output that output i flows to. `walks` are there for grids of at most 4,096
-    steps whose index maps can be worked out."""
+    steps whose index maps can be worked out. `vmem_limit_bytes` is what the kernel itself asks for."""
 
     kernel: Kernel
     inside: list[Primitive]
@@ -334,6 +334,7 @@ class KernelFacts(Record, frozen=True):
     line: int | None
     output_arguments: list[int | None] = []
     walks: list[BlockWalk] = []
+    vmem_limit_bytes: int | None = None
 
 
 class CaseFacts(Record, frozen=True):
@@ -412,7 +413,9 @@ class AliasRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs."""
+    """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs.
+
+    `max_block` is in elements: a number, a size or keyword argument, or a product such as "bm*bn"."""
 
     kernels: int | None = None
     outside: tuple[str, ...] = ()
@@ -427,3 +430,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dot_dtype: str | None = None
     max_steps_ratio: float | None = None
     max_bytes_ratio: float | None = None
+    max_block: dict[str, int | str] = {}
+    fetch_once: tuple[str, ...] = ()

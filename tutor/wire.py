@@ -74,6 +74,19 @@ class HazardJob(Record, frozen=True, tag="hazards"):
     chip: str = "v5e"
 
 
+class KernelsJob(Record, frozen=True, tag="kernels"):
+    """Load the author's kernels of a predict exercise and trace the functions `names`, each on its own arguments.
+
+    `file.entry` is not used. With a `mode`, the first of them is run in the simulator instead. `whole`: the marked
+    jaxpr shows index maps too."""
+
+    file: Attempt
+    names: list[str]
+    mode: HazardMode | None = None
+    limits: Limits = Limits()
+    whole: bool = False
+
+
 # ---------------------------------------------------------------- front -> judge server
 
 
@@ -135,6 +148,21 @@ class CompileJob(Record, frozen=True, tag="compile"):
     limits: Limits = Limits()
 
 
+class WitnessJob(Record, frozen=True, tag="witness"):
+    """Hold a TPU artifact against the facts of its case, and try what it gives without its kernels.
+
+    Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
+    something compute beside the kernel."""
+
+    oracle: str | None
+    case: CaseSpec
+    artifact: bytes
+    facts: CaseFacts
+    seeds: tuple[int, int]
+    outside: bool = False
+    limits: Limits = Limits()
+
+
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
@@ -148,7 +176,18 @@ class DeviceJob(Record, frozen=True, tag="device"):
     budget_seconds: float = 5.0
 
 
-Job = TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob | CompileJob
+Job = (
+    TraceJob
+    | ArtifactJob
+    | HazardJob
+    | KernelsJob
+    | InputsJob
+    | InterpretJob
+    | CompareJob
+    | StructureJob
+    | WitnessJob
+    | CompileJob
+)
 
 
 class Start(Record, frozen=True, tag="start"):

@@ -15,7 +15,7 @@ SHAPE = (16, 128)
 SPEC = pl.BlockSpec((8, 128), lambda i: (i, 0))
 X = ArraySpec(name="x", shape=list(SHAPE), dtype="float32")
 OUT = ArraySpec(name="out", shape=list(SHAPE), dtype="float32")
-CASE = CaseSpec(name="c", inputs=[X], outputs=[OUT], static={}, sizes={"m": 16})
+CASE = CaseSpec(name="c", inputs=[X], outputs=[OUT], static={"bm": 8}, sizes={"m": 16})
 STRUCT = jax.ShapeDtypeStruct(SHAPE, jnp.float32)
 
 
@@ -129,10 +129,9 @@ def test_space_of_an_output():
     def stored(x_ref, o_ref):
         pltpu.sync_copy(x_ref, o_ref.at[pl.ds(8 * pl.program_id(0), 8)])
 
-    assert (
-        codes(Rules(space={"out": "any"}), lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
-    )
-    assert codes(Rules(space={"out": "any"}), doubled) == ["KT305"]
+    out_in_any = Rules(space={"out": "any"})
+    assert codes(out_in_any, lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
+    assert codes(out_in_any, doubled) == ["KT305"]
 
 
 def test_scratch_must_have_the_dtype_and_be_used():
@@ -228,3 +227,44 @@ def test_steps_and_bytes_beside_the_reference():
     assert codes(Rules(max_steps_ratio=2), small, reference=reference) == []
     assert codes(Rules(max_bytes_ratio=1.5), greedy, reference=reference) == ["KT313"]
     assert codes(Rules(max_bytes_ratio=1.5), doubled, reference=reference) == []
+
+
+def test_a_block_may_be_as_large_as_the_exercise_says():
+    assert codes(Rules(max_block={"x": "bm*128"}), doubled) == []
+    assert codes(Rules(max_block={"out": 1024}), doubled) == []
+    assert codes(Rules(max_block={"x": "4*128"}), doubled) == ["KT315"]
+
+
+def test_the_whole_array_is_a_block_too():
+    def whole(x):
+        return pl.pallas_call(double, out_shape=STRUCT)(x)
+
+    assert codes(Rules(max_block={"x": "bm*128"}), whole) == ["KT315"]
+    in_vmem = pl.BlockSpec(memory_space=pltpu.VMEM)
+    assert codes(Rules(max_block={"x": 1024}), lambda x: call(first_half, x, in_specs=[in_vmem])) == ["KT315"]
+
+
+def test_a_squeezed_axis_counts_as_one():
+    spec = pl.BlockSpec((None, 128), lambda i: (i, 0))
+
+    def entry(x):
+        return call(double, x, grid=(16,), in_specs=[spec], out_specs=spec)
+
+    assert codes(Rules(max_block={"x": 128}), entry) == []
+
+
+def first_half(x_ref, o_ref):
+    o_ref[...] = x_ref[:8, :]
+
+
+def walked(x, order):
+    """Two blocks of x, each needed in two of the four steps."""
+    maps = {"stays": lambda i, j: (i, 0), "comes again": lambda i, j: (j, 0), "constant": lambda i, j: (0, 0)}
+    out = pl.BlockSpec((8, 128), lambda i, j: (i, 0))
+    return call(double, x, grid=(2, 2), in_specs=[pl.BlockSpec((8, 128), maps[order])], out_specs=out)
+
+
+@pytest.mark.parametrize(("order", "found"), [("stays", []), ("constant", []), ("comes again", ["KT316"])])
+def test_a_block_is_fetched_once(order, found):
+    assert codes(Rules(fetch_once=("x",)), lambda x: walked(x, order)) == found
+    assert codes(Rules(), lambda x: walked(x, order)) == []

@@ -181,6 +181,32 @@ def test_a_loop_of_copies_follows_the_table():
     assert the_kernel(facts_of(some, inputs)).kernel.bytes_in is None
 
 
+@pytest.mark.parametrize(("lengths", "moved"), [((0, 8, 32), 5), ((32, 32, 32), 12), (None, None)])
+def test_a_loop_of_copies_follows_lengths_in_smem(lengths, moved):
+    def kernel(n_ref, x_hbm, o_ref, buf):
+        i = pl.program_id(0)
+
+        def add(j, total):
+            pltpu.sync_copy(x_hbm.at[pl.ds(32 * i + 8 * j, 8)], buf)
+            return total + buf[...]
+
+        o_ref[...] = jax.lax.fori_loop(0, pl.cdiv(n_ref[i], 8), add, jnp.zeros((8, 128), jnp.float32))
+
+    def some(n, x):
+        return pl.pallas_call(
+            kernel,
+            grid=(3,),
+            in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+            out_shape=f32(24, 128),
+            scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+        )(n, x)
+
+    values = None if lengths is None else {"n": np.array(lengths, np.int32)}
+    k = the_kernel(facts_of(some, {"n": i32(3), "x": f32(96, 128)}, values)).kernel
+    assert k.bytes_in == (None if moved is None else moved * 4096 + 3 * 4)
+
+
 def test_two_kernels():
     facts = facts_of(two_kernels, {"x": bf16(8, 128), "y": f32(1024)})
     total, scale = facts.kernels

@@ -10,7 +10,11 @@ from tutor.cli.errors import ExitCode
 from tutor.cli.session import Session, Verb, pass_session
 from tutor.cli.text import one_line, paint
 from tutor.ladder.check import Ladder
+from tutor.ladder.mutation import Killed, Share, mutation, share
+from tutor.ladder.predict_proof import BrokenKernels, prove_answers
 from tutor.ladder.proof import MARGIN, Margins, Proved, default_bound, margins, prove
+from tutor.ladder.proof_cache import Proofs
+from tutor.ladder.zero_effort import prove_zero_effort
 from tutor.sets import Exercise
 
 
@@ -21,36 +25,102 @@ def author() -> None:
 
 @author.command("check", cls=Verb)
 @click.argument("slugs", nargs=-1)
+@click.option("--mutants", is_flag=True, help="Also change each reference in small ways: do the cases notice?")
 @pass_session
-def check_set(session: Session, slugs: tuple[str, ...]) -> int:
-    """Prove every exercise (or those named): references and right answers pass, starters fail as they say, and every
-    wrong answer is caught by the stage and the code that it names."""
+def check_set(session: Session, slugs: tuple[str, ...], mutants: bool) -> int:
+    """Prove every exercise (or those named): references and right answers pass, starters fail as they say, every wrong
+    answer is caught by the stage and the code that it names, and attempts without effort fail. What was proved before
+    is not run again."""
     chosen = [session.exercise(slug) for slug in slugs] or list(session.set.exercises)
-    return asyncio.run(_prove_all(session, chosen))
+    return asyncio.run(_prove_all(session, chosen, mutants))
 
 
-async def _prove_all(session: Session, chosen: list[Exercise]) -> int:
+async def _prove_all(session: Session, chosen: list[Exercise], mutants: bool) -> int:
     good = True
-    ladder = Ladder()
+    ladder, proofs = Ladder(), Proofs()
     try:
         for exercise in chosen:
             click.echo(paint(exercise.slug, "bold", session.color))
-            proved: list[Proved] = []
-            async for one in prove(ladder, exercise):
-                proved.append(one)
-                click.echo(_line(one, session.color))
-            measured = margins(proved, default_bound(exercise))
-            good &= all(one.problem is None for one in proved) and _wide(measured)
-            click.echo(_margin_line(measured, session.color))
+            if exercise.kind == "predict":
+                good &= await _answers(ladder, exercise, session.color)
+                continue
+            good &= await _programs(ladder, exercise, proofs, session.color)
+            good &= await _zero_effort(ladder, exercise, proofs, session.color)
+            if mutants and exercise.reference is not None:
+                good &= await _mutants(ladder, exercise, proofs, session.color)
     finally:
         await ladder.aclose()
     return ExitCode.DONE if good else ExitCode.NOT_PASSED
 
 
+async def _programs(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
+    proved: list[Proved] = []
+    async for one in prove(ladder, exercise, proofs):
+        proved.append(one)
+        click.echo(_line(one, color))
+    measured = margins(proved, default_bound(exercise))
+    click.echo(_margin_line(measured, color))
+    return all(one.problem is None for one in proved) and _wide(measured)
+
+
+async def _answers(ladder: Ladder, exercise: Exercise, color: bool) -> bool:
+    """A predict exercise: what is wrong, line by line, and one line for all that is as it must be."""
+    good = count = 0
+    try:
+        async for one in prove_answers(ladder, exercise):
+            count += 1
+            good += one.problem is None
+            if one.problem is not None:
+                click.echo(_told("!!", one, color))
+    except BrokenKernels as error:
+        click.echo(f"  {paint('!!', 'red', color)}  {one_line(str(error))}")
+        return False
+    sign = paint("ok", "green", color) if good == count else paint("!!", "red", color)
+    click.echo(f"  {sign}  answers: {good} of {count} files come out as they must")
+    return good == count
+
+
+async def _zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
+    count = bad = 0
+    async for one in prove_zero_effort(ladder, exercise, proofs):
+        count += 1
+        if one.problem is not None:
+            bad += 1
+            click.echo(_told("!!", one, color))
+    sign = paint("!!", "red", color) if bad else paint("ok", "green", color)
+    click.echo(f"  {sign}  attempts without effort: {count - bad} of {count} are turned down")
+    return not bad
+
+
+def _told(sign: str, one: Proved, color: bool) -> str:
+    return f"  {paint(sign, 'red', color)}  {one_line(one.program.path)}: {one_line(one.problem or '')}"
+
+
+async def _mutants(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
+    outcomes: list[Killed] = []
+    async for one in mutation(ladder, exercise, proofs):
+        outcomes.append(one)
+        if one.stage is None:
+            sign = paint("--", "yellow", color) if one.reason else paint("!!", "red", color)
+            click.echo(f"  {sign}  survives: {one_line(one.name)}")
+            if one.reason:
+                click.echo(f"      {one_line(one.reason)}")
+    found = share(outcomes)
+    click.echo(_share_line(found, color))
+    return found.good
+
+
+def _share_line(found: Share, color: bool) -> str:
+    sign = paint("ok", "green", color) if found.good else paint("!!", "red", color)
+    words = f"  {sign}  mutants: {found.killed} of {found.total - found.equivalent} killed ({found.share:.0%})"
+    return words + (f", {found.equivalent} more are equivalent" if found.equivalent else "")
+
+
 def _line(one: Proved, color: bool) -> str:
     sign = paint("ok", "green", color) if one.problem is None else paint("!!", "red", color)
     wanted = f"{one.program.stage} {one.program.code}" if one.program.stage else "passes"
-    words = f"  {sign}  {one.program.name:34} {wanted:22} {one.verdict.seconds:5.2f} s"
+    time = "proved" if one.kept else f"{one.verdict.seconds:5.2f} s"
+    words = f"  {sign}  {one.program.name:34} {wanted:22} {time}"
     return words if one.problem is None else f"{words}\n      {one_line(one.problem)}"
 
 

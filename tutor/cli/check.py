@@ -16,6 +16,7 @@ from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, sa
 from tutor.cli.text import one_line, table
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished, StageStarted
+from tutor.ladder.predict import PREDICT_STAGES
 from tutor.protocol import STAGES, StageName, Verdict
 from tutor.sets import Exercise, did_you_mean
 from tutor.sets.checks import CHIPS
@@ -63,6 +64,9 @@ def check(
     if slug is None:
         raise click.UsageError("Which exercise? Give its SLUG, or --all.")
     exercise = session.exercise(slug)
+    if exercise.kind == "predict" and asked.stage not in (None, *PREDICT_STAGES):
+        words = f"{slug} is a predict exercise: it has no stage {asked.stage}."
+        raise Refused("no_stage", words, f"There are: {', '.join(PREDICT_STAGES)}.")
     path, source = attempt_of(session, exercise, file)
     verdict = asyncio.run(_check_once(exercise, source, path, asked))
     if asked.whole and file is None and exit_code(verdict) is not ExitCode.OURS:

@@ -31,6 +31,7 @@ from jax._src.pallas import core as pallas_core
 from jax._src.state import indexing
 from jax._src.state import types as state_types
 from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 
 from tutor.protocol import Space
 
@@ -38,9 +39,9 @@ __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
     "View",
     "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_steps", "input_effect", "is_ref",
-    "is_remote_copy", "jaxpr_with", "more_scan_constants", "mosaic_modules", "name_kernels", "position",
-    "preload", "space", "target", "target_chip",
-    "unspecified_sharding", "versions", "view", "written_at",
+    "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels",
+    "operations", "position", "preload", "space", "target", "target_chip", "unspecified_sharding", "versions", "view",
+    "without_kernels", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -129,25 +130,66 @@ def is_remote_copy(eqn: JaxprEqn) -> bool:
 # ---------------------------------------------------------------- the lowered module
 
 
-def mosaic_modules(exported: jax.export.Exported) -> list[str]:
-    """The Mosaic module of every kernel in a TPU artifact, as MLIR text with locations."""
-    found: list[str] = []
+@contextmanager
+def mlir_modules(exported: jax.export.Exported) -> Iterator[tuple[Any, list[tuple[Any, Any]]]]:
+    """The parsed StableHLO module of a TPU artifact, and (call, Mosaic module) of every kernel in it.
+
+    The objects live only inside the `with`; what Python sees of MLIR is not typed."""
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse
-        _collect_mosaic(ir.Module.parse(exported.mlir_module()).operation, found)
-    return found
+        module = ir.Module.parse(exported.mlir_module())
+        found = []
+        for call in operations(module.operation):
+            if call.name == "stablehlo.custom_call" and "backend_config" in call.attributes:
+                body = _mosaic_body(ir.StringAttr(call.attributes["backend_config"]).value)
+                if body is not None:
+                    found.append((call, ir.Module.parse(body)))
+        yield module, found
 
 
-def _collect_mosaic(operation: Any, found: list[str]) -> None:
+def operations(operation: Any) -> Iterator[Any]:
+    """Every MLIR operation inside `operation`, in program order, outer ones first."""
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
-                if inner.operation.name == "stablehlo.custom_call" and "backend_config" in inner.operation.attributes:
-                    body = _mosaic_body(ir.StringAttr(inner.operation.attributes["backend_config"]).value)
-                    if body is not None:
-                        found.append(ir.Module.parse(body).operation.get_asm(enable_debug_info=True))
-                _collect_mosaic(inner.operation, found)
+                yield inner.operation
+                yield from operations(inner.operation)
+
+
+def mosaic_modules(exported: jax.export.Exported) -> list[str]:
+    """The Mosaic module of every kernel in a TPU artifact, as MLIR text with locations."""
+    with mlir_modules(exported) as (_, kernels):
+        return [module.operation.get_asm(enable_debug_info=True) for _, module in kernels]
+
+
+def without_kernels(exported: jax.export.Exported, value: int) -> jax.export.Exported:
+    """A TPU artifact with every kernel's results replaced by the constant `value`, fit to run on the CPU."""
+    with mlir.make_ir_context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(exported.mlir_module())
+        kernels = [op for op in operations(module.operation) if _is_kernel_call(op)]
+        for call in kernels:
+            with ir.InsertionPoint(call), call.location:
+                for result in call.results:
+                    result.replace_all_uses_with(_splat(result.type, value))
+            call.erase()
+        data = _export._module_to_bytecode(module)
+    return dataclasses.replace(exported, mlir_module_serialized=data, platforms=("cpu",))
+
+
+def _is_kernel_call(operation: Any) -> bool:
+    name = operation.name == "stablehlo.custom_call" and operation.attributes["call_target_name"]
+    return bool(name) and ir.StringAttr(name).value == "tpu_custom_call"
+
+
+def _splat(type_: Any, value: int) -> Any:
+    element = ir.RankedTensorType(type_).element_type
+    if isinstance(element, ir.IntegerType):
+        attribute = ir.IntegerAttr.get(element, value % 2 if element.width == 1 else value)
+    else:
+        attribute = ir.FloatAttr.get(element, float(value))
+    return stablehlo.constant(ir.DenseElementsAttr.get_splat(ir.RankedTensorType(type_), attribute))
 
 
 def _mosaic_body(backend_config: str) -> bytes | None:

@@ -61,7 +61,7 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
     level = read_kernel(parts.jaxpr, parts.names, file_name)
     steps = None if None in call.grid else math.prod(g for g in call.grid if g is not None)
     moved_outputs = {s.output[1] for s in program.outputs if s.output and s.output[0] == number and s.moved}
-    moved = traffic(level, parts, call.grid, steps, call.values[: len(parts.prefetch)])
+    moved = traffic(level, parts, call.grid, steps, call.values)
     kernel = Kernel(
         name=clean(parts.name),
         primitive=parts.primitive,
@@ -89,6 +89,7 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
         line=call.place.line if call.place else None,
         output_arguments=[_flows_to(program.outputs, (number, i)) for i in range(len(parts.outputs + call.written))],
         walks=_walks(call, level, steps, moved_outputs),
+        vmem_limit_bytes=getattr(call.node.eqn.params.get("compiler_params"), "vmem_limit_bytes", None),
     )
 
 

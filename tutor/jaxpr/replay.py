@@ -1,7 +1,7 @@
 """How often each copy really runs over a whole grid.
 
-The scalar program of a kernel (its branches, loop counters and indices) usually follows from the grid step and the
-scalar-prefetch tables. It is run here with NumPy for all steps at once, which decides every `pl.when` round a copy.
+The scalar program of a kernel (its branches, loop counters and indices) usually follows from the grid step and from
+integers in SMEM. It is run here with NumPy for all steps at once, which decides every `pl.when` round a copy.
 Where data decides instead, or the loops are too long, the answer is None and the static sum has to do."""
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tutor.jaxpr.compat import Var, space
 from tutor.jaxpr.equations import Body
 from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.kernels import KernelParts
@@ -26,21 +27,31 @@ MOST_CELLS = 20_000_000
 
 
 def copies_started(
-    level: Level, parts: KernelParts, grid: Sequence[int | None], tables: Sequence[Array | None]
+    level: Level, parts: KernelParts, grid: Sequence[int | None], values: Sequence[Array | None]
 ) -> list[tuple[Node, int]] | None:
     """Each `copy_start` of the kernel with how often it runs over the whole grid, or None if that cannot be known.
 
-    `tables` are the contents of the scalar-prefetch operands, None where unknown."""
+    `values` are the contents of the operands (scalar prefetch first, then inputs), None where unknown."""
     steps = grid_steps(grid, max_steps=MOST_CELLS // 100)
     if steps is None or (parts.primitive != "pallas_call" and prod(g or 1 for g in grid) > 1):
         return None
-    known = {v: t for v, t in zip(parts.prefetch, tables, strict=False) if t is not None}
-    replay = _Replay(Scope(steps, grid, known))
+    replay = _Replay(Scope(steps, grid, _readable(parts, values)))
     try:
         replay.level(level, np.ones(len(steps), bool))
     except _GiveUp:
         return None
     return list(replay.found.values())
+
+
+def _readable(parts: KernelParts, values: Sequence[Array | None]) -> dict[Var, Array]:
+    """The Refs whose numbers are known: scalar-prefetch tables, and inputs that are in SMEM as a whole."""
+    known = {}
+    for ref, value in zip((*parts.prefetch, *parts.inputs), values, strict=False):
+        mapping = parts.mapping(ref)
+        here = mapping.space if mapping is not None else space(ref.aval)
+        if value is not None and (ref in parts.prefetch or here == "smem") and value.shape == ref.aval.shape:
+            known[ref] = value
+    return known
 
 
 class _GiveUp(Exception):

@@ -46,14 +46,15 @@ def operand_walk(
 
 
 def traffic(
-    level: Level, parts: KernelParts, grid: Sequence[int | None], steps: int | None, tables: Sequence[Array | None]
+    level: Level, parts: KernelParts, grid: Sequence[int | None], steps: int | None, values: Sequence[Array | None]
 ) -> Traffic:
     """Block fetches whose index changed (the first counts), write-backs, and copies from or to HBM or ANY.
 
     The part of a block that lies beyond its array does not count. Scalar-prefetch operands are no blocks and do not
     count. Copies count as often as they really run where that follows from the grid and the tables, else in every step
-    with the largest branch of each `cond`."""
-    read, written = _copies(level, parts, grid, steps, tables)
+    with the largest branch of each `cond`. `values` are the contents of the operands, None where unknown."""
+    read, written = _copies(level, parts, grid, steps, values)
+    tables = values[: len(parts.prefetch)]
     for ref in parts.inputs + parts.outputs:
         mapping = parts.mapping(ref)
         if mapping is None or mapping.space in (*OFF_CHIP, "semaphore"):
@@ -68,11 +69,11 @@ def traffic(
 
 
 def _copies(
-    level: Level, parts: KernelParts, grid: Sequence[int | None], steps: int | None, tables: Sequence[Array | None]
+    level: Level, parts: KernelParts, grid: Sequence[int | None], steps: int | None, values: Sequence[Array | None]
 ) -> Traffic:
     if not any(node.touch and node.touch.kind == "copy_start" for node in level.walk()):
         return Traffic(0, 0)
-    started = copies_started(level, parts, grid, tables)
+    started = copies_started(level, parts, grid, values)
     if started is None:
         read, written = per_step(level, _from_hbm), per_step(level, _to_hbm)
         return Traffic(

@@ -6,6 +6,7 @@ that `argument` and `output_arguments` hold. The docstring of a rule is the line
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from tutor.findings import finding
@@ -175,6 +176,47 @@ def few_bytes(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFac
     return [finding("KT313", message, line=facts.kernels[0].line, case=facts.case)]
 
 
+def small_blocks(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+    """A block is no larger than the exercise says: the work is cut into pieces that fit the chip."""
+    findings = []
+    for name, written in rules.max_block.items():
+        most = _elements(written, case)
+        for kernel, operand in _operands_of(name, facts, case):
+            whole = operand.block_shape is None and operand.space == "vmem"
+            shape = operand.shape if whole else [n or 1 for n in operand.block_shape or []]
+            if shape and math.prod(shape) > most:
+                message = (
+                    f"{name} reaches the kernel as {operand.name} in blocks of {_shape(shape)}, {math.prod(shape):,} "
+                    f"elements; this exercise asks for blocks of at most {written}, here {most:,}."
+                )
+                hint = "Give it a BlockSpec with a smaller block shape, and a grid that covers the array."
+                findings.append(
+                    finding("KT315", message, line=kernel.line, ref=operand.name, case=facts.case, hint=hint)
+                )
+    return findings
+
+
+def fetched_once(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+    """A block of this input is fetched once and reused: the grid does not come back to it."""
+    findings = []
+    for name in rules.fetch_once:
+        for kernel, operand in _operands_of(name, facts, case):
+            walk = next((walk for walk in kernel.walks if walk.operand == operand.name), None)
+            blocks = [tuple(block) for block in walk.blocks] if walk else []
+            fetches = sum(block != before for block, before in zip(blocks, [None, *blocks], strict=False))
+            if fetches > len(set(blocks)):
+                message = (
+                    f"{operand.name} is fetched {_times(fetches)}, but there are only {len(set(blocks))} different "
+                    "blocks of it: the grid leaves a block and comes back to it. A block stays on the chip only as "
+                    "long as the steps that need it follow each other."
+                )
+                hint = "Make the axis that its index map ignores the last, innermost one."
+                findings.append(
+                    finding("KT316", message, line=kernel.line, ref=operand.name, case=facts.case, hint=hint)
+                )
+    return findings
+
+
 RULES: tuple[Rule, ...] = (
     some_kernel,
     nothing_outside,
@@ -189,6 +231,8 @@ RULES: tuple[Rule, ...] = (
     right_dot,
     few_steps,
     few_bytes,
+    small_blocks,
+    fetched_once,
 )
 
 
@@ -249,6 +293,16 @@ def _few(kind: str, code: str, limits: dict[str, int], facts: CaseFacts, case: C
                 line = lines[-1] if lines else kernel.line
                 findings.append(finding(code, message, line=line, ref=operand.name, case=facts.case))
     return findings
+
+
+def _elements(written: int | str, case: CaseSpec) -> int:
+    """A number, the name of a size or keyword argument, or a product of them."""
+    known = {**case.sizes, **case.static}
+    return math.prod(int(known.get(part.strip(), 0) or part) for part in str(written).split("*"))
+
+
+def _shape(shape: list[int]) -> str:
+    return f"({', '.join(map(str, shape))})"
 
 
 def _total(counts: list[int | None]) -> int | None:

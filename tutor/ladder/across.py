@@ -14,6 +14,9 @@ SMALL = 0.3
 """A relative L2 error below this can be rounding that adds up; above, the numbers are simply wrong."""
 GROWTH = 1.5
 """The factor between the smallest and the largest error that counts as growth."""
+STEEPEST = 8
+"""Rounding that adds up grows with the number of additions at most. An error that grows so many times faster than the
+size is a mistake that small sizes do not show."""
 DIP = 0.6
 """An error may fall by this factor from one size to the next: other sizes and block sizes vary with it."""
 
@@ -61,6 +64,8 @@ def _grows(seen: Sequence[_Seen]) -> Finding | None:
         ):
             continue
         growth, reach = errors[-1] / errors[0], points[-1][0] / max(points[0][0], 1)
+        if growth > STEEPEST * reach:
+            continue
         score = growth * (1 + reach / 1e6)
         if growth >= GROWTH and (best is None or score > best[0]):
             best = score, name, points

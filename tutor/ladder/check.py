@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from tutor.ladder.device import device_stage, find_device
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
-from tutor.ladder.lower import lower_stage
+from tutor.ladder.lower import SharedLowering, lower_stage
+from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
@@ -56,16 +57,26 @@ class Ladder:
         path: Path | str,
         *,
         target: StageName | None = None,
+        only: Sequence[StageName] | None = None,
         hidden: bool = False,
         seed: int | None = None,
         whole_jaxpr: bool = False,
         chips: tuple[str, ...] | None = None,
-    ) -> AsyncIterator[Event]:
-        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it."""
-        stages = wanted_stages(target, AVAILABLE)
+    ) -> AsyncGenerator[Event]:
+        """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
+
+        `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
+        without either it is a whole check."""
+        if exercise.kind == "predict":
+            answers = check_answers(self.stage, exercise, source, str(path), target=target)
+            async with contextlib.aclosing(answers):
+                async for said in answers:
+                    yield said
+            return
+        stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
         runs = Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
-        check = Check(runs, stages, whole=target is None, whole_jaxpr=whole_jaxpr)
+        check = Check(runs, stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
         task = asyncio.create_task(check.run())
         try:
             while (event := await check.events.get()) is not None:
@@ -104,27 +115,31 @@ class Check:
         began = time.monotonic()
         # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time.
         ahead = self._runs.artifacts("cpu") if "interpret" in self._stages else None
+        lowering = SharedLowering(self._runs)
         if "compile" in self._stages:
             self._runs.compiler.start_soon()
         try:
             traced = await self._trace()
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
-                "structure": structure_stage(self._runs, traced),
+                "structure": structure_stage(self._runs, traced, lowering),
                 "hazards": hazards_stage(self._runs, traced),
-                "lower": lower_stage(self._runs),
-                "compile": self._compile(traced),
+                "lower": lower_stage(lowering),
+                "compile": self._compile(traced, lowering),
                 "device": self._device(),
             }
             if ahead is not None:
                 work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known)
-            async with asyncio.TaskGroup() as group:
-                for name in self._stages:
-                    if name in work:
-                        group.create_task(self._stage(name, work.pop(name)))
-            for unasked in work.values():
-                unasked.close()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for name in self._stages:
+                        if name in work:
+                            group.create_task(self._stage(name, work[name]))
+            finally:
+                for stage in work.values():
+                    stage.close()  # unasked, or cancelled before it began; nothing happens to one that has ended
             self._say_verdict(traced, time.monotonic() - began)
         finally:
+            await lowering.close()
             if ahead is not None:
                 await ahead.close()
             self.events.put_nowait(None)
@@ -171,8 +186,8 @@ class Check:
     def _case_known(self, case: CaseResult) -> None:
         self.events.put_nowait(CaseFinished("interpret", case))
 
-    async def _compile(self, traced: Tracing) -> StageResult:
-        result, self._compiled = await compile_stage(self._runs, traced)
+    async def _compile(self, traced: Tracing, lowering: SharedLowering) -> StageResult:
+        result, self._compiled = await compile_stage(self._runs, traced, (await lowering.get()).artifacts)
         return result
 
     def _start(self, name: StageName) -> None:

@@ -3,18 +3,23 @@ every wrong answer is caught by the stage and the code that it names."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished
-from tutor.protocol import STAGES, Record, StageName, Verdict
+from tutor.ladder.proof_cache import Proofs, key
+from tutor.protocol import PARENTS, STAGES, Record, StageName, Verdict
 from tutor.sets.exercise import Exercise
 
-ProgramKind = Literal["reference", "starter", "right", "wrong"]
+ProgramKind = Literal["reference", "starter", "right", "wrong", "zero", "answers"]
 MARGIN = 1.5
+AT_ONCE = 2
+"""Programs that are judged at the same time: each waits for its slowest stage, and the other fills the gaps."""
 
 
 class Program(Record, frozen=True):
@@ -32,11 +37,12 @@ class Program(Record, frozen=True):
 
 
 class Proved(Record, frozen=True):
-    """What came of one program. `problem` is None if it is as it must be."""
+    """What came of one program. `problem` is None if it is as it must be; `kept`: an earlier run proved it."""
 
     program: Program
     problem: str | None
     verdict: Verdict
+    kept: bool = False
 
 
 class Margins(Record, frozen=True):
@@ -62,16 +68,59 @@ def programs(exercise: Exercise) -> list[Program]:
     return found
 
 
-async def prove(ladder: Ladder, exercise: Exercise) -> AsyncIterator[Proved]:
-    """Run every program on public and hidden cases."""
-    for program in programs(exercise):
-        verdict: Verdict | None = None
-        source = Path(program.path).read_bytes()
-        async for event in ladder.check(exercise, source, program.path, hidden=True):
+async def prove(ladder: Ladder, exercise: Exercise, proofs: Proofs | None = None) -> AsyncIterator[Proved]:
+    """Run every program on public and hidden cases, two at a time, in order. What is in `proofs` is not run again."""
+    slots = asyncio.Semaphore(AT_ONCE)
+    tasks = [asyncio.create_task(_prove(ladder, exercise, program, proofs, slots)) for program in programs(exercise)]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _prove(
+    ladder: Ladder, exercise: Exercise, program: Program, proofs: Proofs | None, slots: asyncio.Semaphore
+) -> Proved:
+    source = Path(program.path).read_bytes()
+    name = key(exercise, source, program.kind, program.stage, program.code, program.only)
+    kept = proofs.find(name, Verdict) if proofs else None
+    if kept is not None and problem(program, kept) is None:
+        return Proved(program, None, kept, kept=True)
+    async with slots:
+        verdict = await judge(ladder, exercise, source, program.path, stages_for(program))
+    proved = Proved(program, problem(program, verdict), verdict)
+    if proofs and proved.problem is None:
+        proofs.keep(name, verdict)
+    return proved
+
+
+async def judge(
+    ladder: Ladder, exercise: Exercise, source: bytes, path: str, stages: Sequence[StageName] | None
+) -> Verdict:
+    """The verdict on one program, on public and hidden cases; all stages where none are named."""
+    verdict: Verdict | None = None
+    async with contextlib.aclosing(ladder.check(exercise, source, path, only=stages, hidden=True)) as events:
+        async for event in events:
             if isinstance(event, CheckFinished):
                 verdict = event.verdict
-        assert verdict is not None
-        yield Proved(program, problem(program, verdict), verdict)
+    assert verdict is not None
+    return verdict
+
+
+def stages_for(program: Program) -> tuple[StageName, ...] | None:
+    """The stages that decide about a program: for one that must fail, its stage and what must have passed before."""
+    if program.stage is None:
+        return None
+    if program.only:
+        return STAGES[: STAGES.index(program.stage) + 1]
+    needed: set[StageName] = {program.stage}
+    for stage in reversed(STAGES):
+        if stage in needed:
+            needed.update(PARENTS[stage])
+    return tuple(stage for stage in STAGES if stage in needed)
 
 
 def problem(program: Program, verdict: Verdict) -> str | None:
@@ -98,13 +147,11 @@ def problem(program: Program, verdict: Verdict) -> str | None:
 def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
     """The two margins of relative L2 over all programs of one exercise with float outputs."""
     rights = [_worst(p.verdict) for p in proved if p.program.kind in ("reference", "right")]
-    wrongs = [  # NaN (KT202) is outside every bound
-        _worst(p.verdict)
-        for p in proved
-        if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret" and p.program.code != "KT202"
+    wrongs = [
+        _worst(p.verdict) for p in proved if p.program.kind in ("wrong", "starter") and p.program.stage == "interpret"
     ]
     worst_right = max((e for e in rights if e is not None), default=None)
-    nearest_wrong = min((e for e in wrongs if e is not None), default=None)
+    nearest_wrong = min((e for e in wrongs if e is not None and math.isfinite(e)), default=None)  # NaN is far enough
     return Margins(
         right=None if not worst_right else rel_l2_bound / worst_right,
         wrong=None if nearest_wrong is None else nearest_wrong / rel_l2_bound,
@@ -120,13 +167,12 @@ def default_bound(exercise: Exercise) -> float:
 
 
 def _worst(verdict: Verdict) -> float | None:
-    """The largest relative L2 error of `interpret`; None if no number was finite."""
+    """The largest relative L2 error of `interpret`: infinite where a case failed by NaN, None if none was compared."""
+    cases = [case for stage in verdict.stages if stage.name == "interpret" for case in stage.cases]
     errors = [
-        case.error.relative_l2
-        for stage in verdict.stages
-        if stage.name == "interpret"
-        for case in stage.cases
-        if case.error is not None and case.error.relative_l2 is not None and math.isfinite(case.error.relative_l2)
+        case.error.relative_l2 if case.error.relative_l2 is not None else math.inf
+        for case in cases
+        if case.error is not None and (case.error.relative_l2 is not None or case.status == "failed")
     ]
     return max(errors, default=None)
 

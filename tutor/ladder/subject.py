@@ -9,26 +9,31 @@ from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt
 
 
-class Subject(Record, frozen=True):
-    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+class Named(Record, frozen=True):
+    """An attempt, and what a verdict must know of its exercise."""
 
     set_id: str | None
     slug: str | None
     attempt: Attempt
+    points: dict[StageName, float]
+
+    @property
+    def id(self) -> AttemptId:
+        return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
+
+
+class Subject(Named, frozen=True):
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+
     cases: list[CaseSpec]
     oracle: str
     rules: Rules
     tolerance: ToleranceSpec
-    points: dict[StageName, float]
     diagnosis: dict[str, str]
     reference: Attempt | None
     time_case: CaseSpec
     chips: tuple[str, ...] = ("v5e", "v6e")
     seed: int | None = None
-
-    @property
-    def id(self) -> AttemptId:
-        return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
 
     def case(self, name: str) -> CaseSpec:
         """The case called `name`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tutor.ladder.subject import Subject
+from tutor.ladder.subject import Named
 from tutor.protocol import (
     PARENTS,
     STAGES,
@@ -78,7 +78,7 @@ def score(stages: Sequence[StageResult], points: dict[StageName, float]) -> floa
 
 
 def assemble(
-    subject: Subject,
+    subject: Named,
     done: dict[StageName, StageResult],
     *,
     kernels: list[Kernel],

@@ -160,14 +160,15 @@ def _rules(rules: Rules, manifest: ExerciseManifest) -> Iterator[Problem]:
     inputs = [e.name for e in manifest.inputs]
     outputs = [e.name for e in manifest.outputs]
     named: list[tuple[tuple[str | int, ...], str, list[str]]] = []
-    for table in ("space", "max_loads", "max_stores"):
+    for table in ("space", "max_loads", "max_stores", "max_block"):
         named += [(("rules", table, name), name, inputs + outputs) for name in getattr(rules, table)]
+    named += [(("rules", "fetch_once", i), name, inputs) for i, name in enumerate(rules.fetch_once)]
     for i, alias in enumerate(rules.alias):
         named.append((("rules", "alias", i, "from"), alias.source, ["fresh", *inputs]))
         named.append((("rules", "alias", i, "to"), alias.to, outputs))
     for key, name, known in named:
         if name not in known:
-            what = "output" if known is outputs else "input" if known[:1] == ["fresh"] else "input or output"
+            what = "output" if known is outputs else "input or output" if known == inputs + outputs else "input"
             yield Problem(key, f'"{name}" is no {what} of the exercise.', did_you_mean(name, known))
     counts = {"kernels": rules.kernels, "min_copies": rules.min_copies,
               "max_steps_ratio": rules.max_steps_ratio, "max_bytes_ratio": rules.max_bytes_ratio}  # fmt: skip
@@ -188,6 +189,11 @@ def _rules(rules: Rules, manifest: ExerciseManifest) -> Iterator[Problem]:
                 if not name.lstrip("-").isdecimal() and name not in sizes:
                     message = f'uses "{name}", which is no size of every case.'
                     yield Problem(("rules", "scratch", i, "shape"), message, did_you_mean(name, sizes))
+    for name, most in rules.max_block.items():
+        for factor in factors(most):
+            if not factor.lstrip("-").isdecimal() and factor not in sizes:
+                message = f'uses "{factor}", which is no size or keyword argument of every case.'
+                yield Problem(("rules", "max_block", name), message, did_you_mean(factor, sizes))
     if rules.dot_dtype is not None and rules.dot_dtype not in DTYPES:
         message = f'"{rules.dot_dtype}" is no dtype.'
         yield Problem(("rules", "dot_dtype"), message, did_you_mean(rules.dot_dtype, DTYPES))

@@ -19,10 +19,11 @@ from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
+from tutor.stage.author_kernels import author_kernels
 from tutor.stage.hazards import simulate
 from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
-from tutor.wire import ArtifactJob, HazardJob, Job, Loaded, Simulated, Traced, TraceJob
+from tutor.wire import ArtifactJob, HazardJob, Job, KernelsJob, Loaded, Simulated, Traced, TraceJob
 from tutor.workers.arrays import pack, unpack
 from tutor.workers.forkserver import Send
 
@@ -36,6 +37,8 @@ def run(job: Job, send: Send) -> None:
             _artifacts(job, send)
         elif isinstance(job, HazardJob):
             _hazards(job, send)
+        elif isinstance(job, KernelsJob):
+            author_kernels(job, send)
         else:
             raise TypeError(f"the stage server has no {type(job).__name__}")
     except (CannotLoad, CannotTrace) as refused:

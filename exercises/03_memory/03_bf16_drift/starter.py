@@ -1,0 +1,37 @@
+"""Watch a sum drift.
+
+chunked_sum(x, bk=128): x is (k, n) bfloat16, the result is (1, n) bfloat16, the sum over the rows.
+k is a multiple of bk. Every grid step adds one chunk of bk rows.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def kernel(x_ref, o_ref, acc_ref):
+    step = pl.program_id(0)
+
+    @pl.when(step == 0)
+    def _():
+        acc_ref[...] = jnp.zeros_like(acc_ref)
+
+    chunk = jnp.sum(x_ref[...].astype(jnp.float32), axis=0, keepdims=True)
+    acc_ref[...] += chunk.astype(acc_ref.dtype)
+
+    @pl.when(step == pl.num_programs(0) - 1)
+    def _():
+        o_ref[...] = acc_ref[...]
+
+
+def chunked_sum(x, *, bk=128):
+    k, n = x.shape
+    return pl.pallas_call(
+        kernel,
+        grid=(k // bk,),
+        in_specs=[pl.BlockSpec((bk, n), lambda step: (step, 0))],
+        out_specs=pl.BlockSpec((1, n), lambda step: (0, 0)),
+        out_shape=jax.ShapeDtypeStruct((1, n), jnp.bfloat16),
+        scratch_shapes=[pltpu.VMEM((1, n), jnp.bfloat16)],  # TODO: see the errors grow, then keep the sum in float32
+    )(x)

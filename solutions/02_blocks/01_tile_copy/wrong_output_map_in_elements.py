@@ -1,0 +1,20 @@
+# expect: structure KT328
+# Counts elements in the output index map, as in a slice: right for the first block alone.
+
+import jax
+from jax.experimental import pallas as pl
+
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+
+def copy(x, *, bm=64, bn=128):
+    m, n = x.shape
+    return pl.pallas_call(
+        kernel,
+        grid=(m // bm, n // bn),
+        in_specs=[pl.BlockSpec((bm, bn), lambda i, j: (i, j))],
+        out_specs=pl.BlockSpec((bm, bn), lambda i, j: (i * bm, j * bn)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)

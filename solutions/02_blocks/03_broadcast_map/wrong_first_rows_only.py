@@ -1,0 +1,33 @@
+# expect: interpret KT210
+# Adds the bias where it is fetched, at the first row of blocks, and forgets the others.
+
+import jax
+from jax.experimental import pallas as pl
+
+BM, BN = 64, 128
+
+
+def kernel(x_ref, bias_ref, o_ref):
+    i = pl.program_id(1)
+
+    @pl.when(i == 0)
+    def _():
+        o_ref[...] = x_ref[...] + bias_ref[...]
+
+    @pl.when(i > 0)
+    def _():
+        o_ref[...] = x_ref[...]
+
+
+def add_bias(x, bias):
+    m, n = x.shape
+    return pl.pallas_call(
+        kernel,
+        grid=(n // BN, m // BM),
+        in_specs=[
+            pl.BlockSpec((BM, BN), lambda j, i: (i, j)),
+            pl.BlockSpec((1, BN), lambda j, i: (0, j)),
+        ],
+        out_specs=pl.BlockSpec((BM, BN), lambda j, i: (i, j)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x, bias)

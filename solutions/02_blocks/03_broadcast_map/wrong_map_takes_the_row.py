@@ -1,0 +1,25 @@
+# expect: interpret KT210
+# Takes the other grid index for the columns of the bias.
+
+import jax
+from jax.experimental import pallas as pl
+
+BM, BN = 64, 128
+
+
+def kernel(x_ref, bias_ref, o_ref):
+    o_ref[...] = x_ref[...] + bias_ref[...]
+
+
+def add_bias(x, bias):
+    m, n = x.shape
+    return pl.pallas_call(
+        kernel,
+        grid=(n // BN, m // BM),
+        in_specs=[
+            pl.BlockSpec((BM, BN), lambda j, i: (i, j)),
+            pl.BlockSpec((1, BN), lambda j, i: (0, i)),
+        ],
+        out_specs=pl.BlockSpec((BM, BN), lambda j, i: (i, j)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x, bias)

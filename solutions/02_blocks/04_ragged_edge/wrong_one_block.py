@@ -1,0 +1,20 @@
+# expect: structure KT315 only
+# Takes all rows as one block, which divides always.
+
+import jax
+from jax.experimental import pallas as pl
+
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+
+
+def double(x, *, bm=64):
+    bm, n = m, n = x.shape
+    return pl.pallas_call(
+        kernel,
+        grid=(pl.cdiv(m, bm),),
+        in_specs=[pl.BlockSpec((bm, n), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((bm, n), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)

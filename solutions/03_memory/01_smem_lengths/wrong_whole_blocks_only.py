@@ -1,0 +1,26 @@
+# expect: interpret KT202
+# Decides for whole blocks: the rest of the block with the end stays.
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+BT = 64
+
+
+def kernel(lengths_ref, x_ref, o_ref):
+    i, t = pl.program_id(0), pl.program_id(1)
+    o_ref[...] = jnp.where(t * BT < lengths_ref[i], x_ref[...], 0)
+
+
+def mask_tail(x, lengths):
+    b, t, d = x.shape
+    block = pl.BlockSpec((None, BT, d), lambda i, t: (i, t, 0))
+    return pl.pallas_call(
+        kernel,
+        grid=(b, t // BT),
+        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(lengths, x)

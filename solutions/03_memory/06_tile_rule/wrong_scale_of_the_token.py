@@ -1,0 +1,24 @@
+# expect: interpret KT201
+# Lets s follow the tokens: head j gets the scale of another one.
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+BT = 16
+
+
+def kernel(x_ref, s_ref, o_ref):
+    o_ref[...] = (x_ref[...].astype(jnp.float32) * jnp.roll(s_ref[...], pl.program_id(0), axis=0)).astype(o_ref.dtype)
+
+
+def head_scale(x, s):
+    t, h, d = x.shape
+    block = pl.BlockSpec((BT, h, d), lambda i: (i, 0, 0))
+    return pl.pallas_call(
+        kernel,
+        grid=(t // BT,),
+        in_specs=[block, pl.BlockSpec((h, 1), lambda i: (0, 0))],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x, s)

@@ -1,0 +1,148 @@
+"""`set check --mutants`: do the cases of an exercise kill the automatic mutants of its reference?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+
+from tutor.ladder.check import Ladder
+from tutor.ladder.events import CaseFinished, CheckFinished, StageFinished
+from tutor.ladder.mutants import Mutant, mutants
+from tutor.ladder.proof import AT_ONCE
+from tutor.ladder.proof_cache import Proofs, key
+from tutor.protocol import STAGES, Record, StageName
+from tutor.sets.errors import ManifestError, Problem
+from tutor.sets.exercise import Exercise
+from tutor.sets.reading import read_manifest
+
+KILL_SHARE = 0.95
+QUICK: tuple[StageName, ...] = ("load", "trace", "interpret", "structure")
+"""What nearly every mutant dies of. The dearer stages are asked about its survivors only."""
+FILE = "mutants.toml"
+
+
+class Equivalent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[[equivalent]]`: a mutant by its name, and why no case can tell it from the reference."""
+
+    mutant: str
+    reason: str
+
+
+class MutantsManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`solutions/…/mutants.toml`: the mutants that are right programs too."""
+
+    equivalent: tuple[Equivalent, ...] = ()
+
+
+class Killed(Record, frozen=True):
+    """What came of one mutant. `stage` is the first that failed, None if it survived, and `code` what it said, if it had
+    come to that. `reason` is why a survivor is as good as the reference, if that is declared."""
+
+    name: str
+    stage: StageName | None
+    code: str | None
+    reason: str | None = None
+    kept: bool = False
+
+
+class Share(Record, frozen=True):
+    """How many mutants there are, how many the cases kill, and which survive without a reason."""
+
+    total: int
+    killed: int
+    equivalent: int
+    undeclared: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Killed mutants over those that are not equivalent; 1 if there are none."""
+        real = self.total - self.equivalent
+        return self.killed / real if real else 1.0
+
+    @property
+    def good(self) -> bool:
+        """Whether enough are killed and every survivor has a reason."""
+        return self.share >= KILL_SHARE and not self.undeclared
+
+
+async def mutation(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncIterator[Killed]:
+    """Judge every mutant of the reference on public and hidden cases, in the order of the program."""
+    assert exercise.reference is not None
+    found = mutants(exercise.reference.read_text(encoding="utf-8"))
+    reasons = declared(exercise, found)
+    slots = asyncio.Semaphore(AT_ONCE)
+    tasks = [asyncio.create_task(_try(ladder, exercise, one, proofs, slots)) for one in found]
+    try:
+        for task in tasks:
+            killed = await task
+            reason = reasons.get(killed.name) if killed.stage is None else None
+            yield msgspec.structs.replace(killed, reason=reason)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def declared(exercise: Exercise, found: list[Mutant]) -> dict[str, str]:
+    """The reasons of `mutants.toml` by mutant. A name that no mutant has (any more) is a `ManifestError`."""
+    path = exercise.solutions / FILE
+    if not path.is_file():
+        return {}
+    manifest, _ = read_manifest(path, MutantsManifest)
+    known = {mutant.name for mutant in found}
+    problems = [
+        Problem(("equivalent", i, "mutant"), f'no mutant of reference.py is called "{entry.mutant}".')
+        for i, entry in enumerate(manifest.equivalent)
+        if entry.mutant not in known
+    ]
+    if problems:
+        raise ManifestError(path, problems)
+    return {entry.mutant: entry.reason for entry in manifest.equivalent}
+
+
+def share(outcomes: list[Killed]) -> Share:
+    """What the outcomes of all mutants of an exercise come to."""
+    survivors = [one for one in outcomes if one.stage is None]
+    return Share(
+        total=len(outcomes),
+        killed=len(outcomes) - len(survivors),
+        equivalent=sum(one.reason is not None for one in survivors),
+        undeclared=tuple(one.name for one in survivors if one.reason is None),
+    )
+
+
+async def _try(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Proofs, slots: asyncio.Semaphore) -> Killed:
+    source = mutant.source.encode()
+    name = key(exercise, source, "mutant")
+    kept = proofs.find(name, Killed)
+    if kept is not None:
+        return msgspec.structs.replace(kept, name=mutant.name, kept=True)
+    rest = tuple(stage for stage in STAGES if stage in ladder.stages and stage not in (*QUICK, "device"))
+    path = str(Path(exercise.solutions) / "mutant.py")
+    async with slots:
+        outcome = await _first_failure(ladder, exercise, mutant, path, QUICK)
+        if outcome.stage is None:
+            outcome = await _first_failure(ladder, exercise, mutant, path, ("load", "trace", *rest))
+    proofs.keep(name, outcome)
+    return outcome
+
+
+async def _first_failure(
+    ladder: Ladder, exercise: Exercise, mutant: Mutant, path: str, stages: tuple[StageName, ...]
+) -> Killed:
+    """The first case or stage that fails, in the order in which they end; everything else is stopped then."""
+    events = ladder.check(exercise, mutant.source.encode(), path, only=stages, hidden=True)
+    async with contextlib.aclosing(events):
+        async for event in events:
+            if isinstance(event, CaseFinished) and event.case.status == "failed":
+                return Killed(mutant.name, event.stage, None)
+            if isinstance(event, StageFinished) and event.result.status in ("failed", "error"):
+                code = next((f.code for f in event.result.findings if f.severity == "error"), None)
+                return Killed(mutant.name, event.result.name, code)
+            if isinstance(event, CheckFinished):
+                break
+    return Killed(mutant.name, None, None)
