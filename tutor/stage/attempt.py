@@ -27,11 +27,7 @@ class CannotLoad(Exception):
 
 def load(attempt: Attempt) -> Callable[..., Any]:
     """Run the attempt's file as a fresh module and return its entry. `CannotLoad` if that does not work."""
-    module = load_module(attempt)
-    entry = module.__dict__.get(attempt.entry)
-    if not callable(entry):
-        raise CannotLoad(_no_entry(module, attempt, entry))
-    return entry  # type: ignore[no-any-return]
+    return entry_in(load_module(attempt), attempt)
 
 
 def load_module(attempt: Attempt) -> ModuleType:
@@ -53,6 +49,14 @@ def load_module(attempt: Attempt) -> ModuleType:
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the attempt's too
         raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
     return module
+
+
+def entry_in(module: ModuleType, attempt: Attempt) -> Callable[..., Any]:
+    """The function that the attempt is judged by. `CannotLoad` if the module has none of that name."""
+    entry = module.__dict__.get(attempt.entry)
+    if not callable(entry):
+        raise CannotLoad(_no_entry(module, attempt, entry))
+    return entry  # type: ignore[no-any-return]
 
 
 def decode(source: bytes) -> str:
@@ -103,6 +107,7 @@ def _no_entry(module: ModuleType, attempt: Attempt, value: object) -> Finding:
     if value is not None:
         message = f"{attempt.entry} is a {type(value).__name__}, not a function."
     else:
-        message = f"The file defines no function {attempt.entry}. The exercise calls it by that name."
+        whose = "`inspect` calls it by that name" if attempt.own else "The exercise calls it by that name"
+        message = f"The file defines no function {attempt.entry}. {whose}."
     hint = f"It does define: {', '.join(functions[:8])}." if functions else None
     return finding("KT104", message, hint=hint)

@@ -134,6 +134,15 @@ def collective(c: Clue) -> Words:
     )
 
 
+def other_device(c: Clue) -> Words:
+    return Words(
+        "The kernel touches a buffer of another device before that device has it. Devices start at different times, "
+        "and nothing here makes them wait for each other.",
+        "Signal the neighbours' barrier semaphore (`pltpu.get_barrier_semaphore`), wait for theirs, then copy.",
+        place=c.place or _call(c.reading, "make_async_remote_copy", "async_remote_copy"),
+    )
+
+
 def _assertion(exc: BaseException, reading: Reading, text: str) -> Words:
     """A bare assertion or a NumPy complaint inside the simulator: read from its own code what it was about."""
     lines = " ".join(f.line or "" for link in chain(exc) for f in traceback.extract_tb(link.__traceback__)[-2:])
@@ -229,5 +238,6 @@ ROWS: tuple[Row, ...] = (
     Row(r"in HBM but does not have trivial BlockSpec", "KT411", hbm_block),
     Row(r"Cannot allocate HBM in `run_scoped`", "KT411", hbm_scope),
     Row(r"Advanced indexers are not supported", "KT411", array_index),
+    Row(r"^\('(?:hbm|any|vmem|smem)', \d+, \d+, \d+\)$", "KT411", other_device, ("KeyError",)),
     Row(r"[Uu]nbound axis name|Number of device ids must match", "KT411", collective),
 )
