@@ -35,6 +35,7 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self.output = bytearray()
         self._ours, self._theirs = pty.openpty()
+        self._ends = [self._ours, self._theirs]
         fcntl.ioctl(self._theirs, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         self._modes = termios.tcgetattr(self._theirs)
         self.process = subprocess.Popen(
@@ -55,8 +56,7 @@ class Terminal:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        os.close(self._ours)
-        os.close(self._theirs)
+        self.hang_up()
 
     @property
     def text(self) -> str:
@@ -71,6 +71,11 @@ class Terminal:
     def send(self, keys: str) -> None:
         """Press these keys."""
         os.write(self._ours, keys.encode())
+
+    def hang_up(self) -> None:
+        """Take the terminal away, as a lost ssh connection does."""
+        while self._ends:
+            os.close(self._ends.pop())
 
     def until(self, condition: str | Callable[[str], bool], seconds: float = 60) -> str:
         """Wait until the screen shows this text, or satisfies this; the answer is the screen."""

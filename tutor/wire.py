@@ -13,7 +13,9 @@ from tutor.protocol import (
     CaseFacts,
     CaseResult,
     CaseSpec,
+    Compilation,
     Finding,
+    Kernel,
     Limits,
     MarkedJaxpr,
     Record,
@@ -46,15 +48,19 @@ class TraceJob(Record, frozen=True, tag="trace"):
     values: dict[str, bytes] = {}
     limits: Limits = Limits()
     whole: bool = False
+    chip: str = "v5e"
 
 
 class ArtifactJob(Record, frozen=True, tag="artifacts"):
-    """Export `platforms` artifacts of every case; each is sent as soon as it is made."""
+    """Export `platforms` artifacts of every case; each is sent as soon as it is made.
+
+    A TPU artifact is made for each of `chips`; chips under which the program traces alike share one."""
 
     attempt: Attempt
     cases: list[CaseSpec]
     platforms: list[Literal["cpu", "tpu"]]
     limits: Limits = Limits()
+    chips: tuple[str, ...] = ("v5e",)
 
 
 class HazardJob(Record, frozen=True, tag="hazards"):
@@ -65,6 +71,20 @@ class HazardJob(Record, frozen=True, tag="hazards"):
     mode: HazardMode
     inputs: bytes
     limits: Limits = Limits()
+    chip: str = "v5e"
+
+
+class KernelsJob(Record, frozen=True, tag="kernels"):
+    """Load the author's kernels of a predict exercise and trace the functions `names`, each on its own arguments.
+
+    `file.entry` is not used. With a `mode`, the first of them is run in the simulator instead. `whole`: the marked
+    jaxpr shows index maps too."""
+
+    file: Attempt
+    names: list[str]
+    mode: HazardMode | None = None
+    limits: Limits = Limits()
+    whole: bool = False
 
 
 # ---------------------------------------------------------------- front -> judge server
@@ -116,6 +136,18 @@ class StructureJob(Record, frozen=True, tag="structure"):
     limits: Limits = Limits()
 
 
+class CompileJob(Record, frozen=True, tag="compile"):
+    """Compile a TPU artifact for one chip, with no TPU. `kernels` are the facts that name operands and lines; `path`
+    is the attempt's, as places in the artifact name it."""
+
+    artifact: bytes
+    case: str
+    chip: str
+    path: str
+    kernels: list[Kernel] = []
+    limits: Limits = Limits()
+
+
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
@@ -129,7 +161,9 @@ class DeviceJob(Record, frozen=True, tag="device"):
     budget_seconds: float = 5.0
 
 
-Job = TraceJob | ArtifactJob | HazardJob | InputsJob | InterpretJob | CompareJob | StructureJob
+Job = (
+    TraceJob | ArtifactJob | HazardJob | KernelsJob | InputsJob | InterpretJob | CompareJob | StructureJob | CompileJob
+)
 
 
 class Start(Record, frozen=True, tag="start"):
@@ -169,7 +203,9 @@ class Traced(Record, frozen=True, tag="traced"):
 
 
 class Artifact(Record, frozen=True, tag="artifact"):
-    """One exported program, or why it could not be made. `unavailable`: nobody's fault, this judge cannot run it."""
+    """One exported program, or why it could not be made. `unavailable`: nobody's fault, this judge cannot run it.
+
+    `chips` are those that it is for."""
 
     case: str
     platform: Literal["cpu", "tpu"]
@@ -178,6 +214,7 @@ class Artifact(Record, frozen=True, tag="artifact"):
     seconds: float
     mosaic: str | None = None
     unavailable: str | None = None
+    chips: list[str] = []
 
 
 class Simulated(Record, frozen=True, tag="simulated"):
@@ -215,6 +252,15 @@ class Ruled(Record, frozen=True, tag="ruled"):
     seconds: float
 
 
+class Compiled(Record, frozen=True, tag="compiled"):
+    """What came of compiling one case for one chip. `unavailable`: this compiler cannot do it, nobody's fault."""
+
+    compilation: Compilation
+    findings: list[Finding]
+    seconds: float
+    unavailable: str | None = None
+
+
 class Timed(Record, frozen=True, tag="timed"):
     """What the device runner measured, or why it did not."""
 
@@ -231,7 +277,7 @@ class Broken(Record, frozen=True, tag="broken"):
     findings: list[Finding] = []
 
 
-Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Timed | Broken
+Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
 
 
 # ---------------------------------------------------------------- server -> front

@@ -34,7 +34,11 @@ def test_drift_and_spikes_favour_neither():
     clock = iter(range(10**9))
 
     def drifting(mean):
-        return lambda number: mean * (1 + next(clock) / 500) * (20 if rng.random() < 0.02 else 1) * rng.lognormal(0, 0.02)
+        def sample(number):
+            stalled = 20 if rng.random() < 0.02 else 1
+            return mean * (1 + next(clock) / 500) * stalled * rng.lognormal(0, 0.02)
+
+        return sample
 
     got = interleave(drifting(150), drifting(100), seed=3, budget_seconds=10)
     assert got.ratio == pytest.approx(1.5, rel=0.03)

@@ -129,8 +129,9 @@ def test_space_of_an_output():
     def stored(x_ref, o_ref):
         pltpu.sync_copy(x_ref, o_ref.at[pl.ds(8 * pl.program_id(0), 8)])
 
-    assert codes(Rules(space={"out": "any"}), lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
-    assert codes(Rules(space={"out": "any"}), doubled) == ["KT305"]
+    out_in_any = Rules(space={"out": "any"})
+    assert codes(out_in_any, lambda x: call(stored, x, out_specs=pl.BlockSpec(memory_space=pl.ANY))) == []
+    assert codes(out_in_any, doubled) == ["KT305"]
 
 
 def test_scratch_must_have_the_dtype_and_be_used():

@@ -92,7 +92,8 @@ def test_what_the_kernel_prints_comes_back_as_text():
 def test_printing_is_cut_at_two_hundred_lines():
     source = (
         PROLOGUE
-        + "def run(x):\n    for i in range(500): print('line', i)\n    return pl.pallas_call(kernel, out_shape=F32)(x)\n"
+        + "def run(x):\n    for i in range(500): print('line', i)\n"
+        + "    return pl.pallas_call(kernel, out_shape=F32)(x)\n"
     )
     source += "def kernel(x_ref, o_ref):\n    o_ref[...] = x_ref[...]\n"
     lines = simulation(source, "on_wait").printed.splitlines()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.fakes import EXERCISES, FakeChecker, FakeHistory, events, failing, judged, passing
+from tests.tui.fakes import EXERCISES, FakeChecker, FakeHistory, events, failing, judged, passing, stage
 from tests.tui.screen import SIZES, driven
+from tutor.protocol import STAGES
 from tutor.tui.model import Run
 from tutor.tui.widgets.access_table import AccessTable
 from tutor.tui.widgets.findings_list import FindingsList
@@ -261,3 +262,18 @@ async def test_the_checker_is_closed_at_the_end(tmp_path: Path) -> None:
         await run.press("ctrl+q")
         await run.until(lambda: not run.app.is_running or checker.closed)
     assert checker.closed and checker.cancelled == checker.started
+
+
+async def test_a_long_reason_is_read_in_full(tmp_path: Path) -> None:
+    reason = "libtpu is not installed. Add it with: uv sync --extra tpu, then the layout is asked of the real compiler."
+    results = [*passing()[:-2], stage("compile", "unavailable", reason=reason)]
+    async with driven(tmp_path, FakeChecker(lambda source: events(results), stages=STAGES[:-1])) as run:
+        await run.check()
+        assert "real compiler." in run.text() and "not all asked" in run.text()
+
+
+async def test_escape_closes_the_list_from_the_filter_too(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.press("f2", "shift+tab", *"dma", "escape")
+        assert "filter" not in run.text() and "✓ read_then_compute" not in run.text()
+        assert run.one(Work).content_focused

@@ -13,6 +13,7 @@ from tutor.tui import text
 from tutor.tui.checks import source_lines
 from tutor.tui.model import (
     Run,
+    Rung,
     Shift,
     advance,
     answer,
@@ -20,6 +21,7 @@ from tutor.tui.model import (
     counts,
     findings,
     flags,
+    in_words,
     ladder,
     letters,
     ref_rows,
@@ -40,7 +42,7 @@ def test_a_run_is_the_sum_of_its_events() -> None:
         "load": "passed", "trace": "passed", "interpret": "failed", "structure": "passed",
         "hazards": "passed", "lower": "passed", "compile": "passed", "device": "skipped",
     }  # fmt: skip
-    assert [answer(rungs) for _, rungs in ladder(run)] == ["failed", "passed", "skipped"]
+    assert [answer(question, rungs) for question, rungs in ladder(run)] == ["failed", "passed", "skipped"]
     assert played(passing()).passed
 
 
@@ -153,3 +155,18 @@ def test_visible_text_has_the_same_length_and_nothing_that_drives_a_terminal(wor
 
 def test_a_newline_can_be_kept() -> None:
     assert text.visible("a\n\tb\x1b", keep="\n") == "a\n␉b␛"
+
+
+def test_a_question_that_was_not_asked_of_every_stage_is_never_a_plain_yes() -> None:
+    def words(*statuses: str) -> str:
+        names = ("hazards", "lower", "compile")
+        rungs = [Rung(name, status, 0.1, "") for name, status in zip(names, statuses, strict=False)]
+        return in_words("Is the layout legal?", rungs)
+
+    assert words("passed", "passed", "passed") == "yes"
+    assert words("passed", "passed") == "not all asked", "no compiler was asked"
+    assert words("passed", "failed", "unavailable") == words("passed", "failed") == "no"
+    assert words("passed", "passed", "unavailable") == "not all asked"
+    assert words("unavailable") == words("skipped", "skipped") == "not asked"
+    assert words("error", "passed") == "not known"
+    assert words("passed", "running") == words("waiting") == ""

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.terminal import CTRL_Q, CTRL_S, ENTER_FULL_SCREEN, F4, F8, LEAVE_FULL_SCREEN, SHIFT_DOWN, Terminal, pasted
+from tutor.cli.errors import ExitCode
 from tutor.sets import find_set, load_set
+from tutor.sets.workspace import side_file
 
 PROGRAM = (sys.executable, "-m", "tutor")
 EXERCISE = load_set(find_set()).exercises[0]  # where the program opens for a new learner
@@ -42,6 +44,12 @@ def screen(environment: dict[str, str]) -> Iterator[Terminal]:
         terminal.until("Is the algebra right?")
         terminal.until(EXERCISE.title)
         yield terminal
+
+
+def edit(terminal: Terminal) -> None:
+    """Go to the editor, and wait until keys go there: the key line then offers the way back."""
+    terminal.send(F4)
+    terminal.until(lambda text: "import jax" in text and "F3 lesson" in text and "F4 edit" not in text)
 
 
 def leave(terminal: Terminal) -> None:
@@ -79,8 +87,7 @@ def test_a_save_in_another_editor_is_checked_and_passes(
 def test_the_built_in_editor_writes_the_file_and_the_check_passes(
     screen: Terminal, file: Path, environment: dict[str, str]
 ) -> None:
-    screen.send(F4)
-    screen.until("import jax")
+    edit(screen)
     last = EXERCISE.starter.count("\n")
     screen.send(SHIFT_DOWN * last)
     screen.until(lambda text: re.search(rf"^ *{last + 1} ", text, re.MULTILINE) is not None)
@@ -100,8 +107,7 @@ def test_the_built_in_editor_writes_the_file_and_the_check_passes(
 def test_a_wrong_attempt_does_not_pass_and_unsaved_text_is_asked_about(
     screen: Terminal, file: Path, environment: dict[str, str]
 ) -> None:
-    screen.send(F4)
-    screen.until("import jax")
+    edit(screen)
     screen.send(CTRL_S)
     screen.until("not passed")
     screen.send("#")
@@ -114,3 +120,13 @@ def test_a_wrong_attempt_does_not_pass_and_unsaved_text_is_asked_about(
     assert screen.restored
     assert file.read_text() == EXERCISE.starter
     assert not solved(environment)
+
+
+def test_a_lost_terminal_ends_the_program_and_keeps_unsaved_text(screen: Terminal, file: Path) -> None:
+    edit(screen)
+    screen.send("#")
+    screen.until("modified")
+    screen.hang_up()
+    assert screen.process.wait(30) == ExitCode.INTERRUPTED
+    assert side_file(file).read_text() == f"#{EXERCISE.starter}"
+    assert file.read_text() == EXERCISE.starter

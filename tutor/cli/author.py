@@ -11,8 +11,10 @@ from tutor.cli.session import Session, Verb, pass_session
 from tutor.cli.text import one_line, paint
 from tutor.ladder.check import Ladder
 from tutor.ladder.mutation import Killed, Share, mutation, share
+from tutor.ladder.predict_proof import BrokenKernels, prove_answers
 from tutor.ladder.proof import MARGIN, Margins, Proved, default_bound, margins, prove
 from tutor.ladder.proof_cache import Proofs
+from tutor.ladder.zero_effort import prove_zero_effort
 from tutor.sets import Exercise
 
 
@@ -26,8 +28,9 @@ def author() -> None:
 @click.option("--mutants", is_flag=True, help="Also change each reference in small ways: do the cases notice?")
 @pass_session
 def check_set(session: Session, slugs: tuple[str, ...], mutants: bool) -> int:
-    """Prove every exercise (or those named): references and right answers pass, starters fail as they say, and every
-    wrong answer is caught by the stage and the code that it names. What was proved before is not run again."""
+    """Prove every exercise (or those named): references and right answers pass, starters fail as they say, every wrong
+    answer is caught by the stage and the code that it names, and attempts without effort fail. What was proved before
+    is not run again."""
     chosen = [session.exercise(slug) for slug in slugs] or list(session.set.exercises)
     return asyncio.run(_prove_all(session, chosen, mutants))
 
@@ -38,7 +41,11 @@ async def _prove_all(session: Session, chosen: list[Exercise], mutants: bool) ->
     try:
         for exercise in chosen:
             click.echo(paint(exercise.slug, "bold", session.color))
+            if exercise.kind == "predict":
+                good &= await _answers(ladder, exercise, session.color)
+                continue
             good &= await _programs(ladder, exercise, proofs, session.color)
+            good &= await _zero_effort(ladder, exercise, proofs, session.color)
             if mutants and exercise.reference is not None:
                 good &= await _mutants(ladder, exercise, proofs, session.color)
     finally:
@@ -54,6 +61,39 @@ async def _programs(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: b
     measured = margins(proved, default_bound(exercise))
     click.echo(_margin_line(measured, color))
     return all(one.problem is None for one in proved) and _wide(measured)
+
+
+async def _answers(ladder: Ladder, exercise: Exercise, color: bool) -> bool:
+    """A predict exercise: what is wrong, line by line, and one line for all that is as it must be."""
+    good = count = 0
+    try:
+        async for one in prove_answers(ladder, exercise):
+            count += 1
+            good += one.problem is None
+            if one.problem is not None:
+                click.echo(_told("!!", one, color))
+    except BrokenKernels as error:
+        click.echo(f"  {paint('!!', 'red', color)}  {one_line(str(error))}")
+        return False
+    sign = paint("ok", "green", color) if good == count else paint("!!", "red", color)
+    click.echo(f"  {sign}  answers: {good} of {count} files come out as they must")
+    return good == count
+
+
+async def _zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
+    count = bad = 0
+    async for one in prove_zero_effort(ladder, exercise, proofs):
+        count += 1
+        if one.problem is not None:
+            bad += 1
+            click.echo(_told("!!", one, color))
+    sign = paint("!!", "red", color) if bad else paint("ok", "green", color)
+    click.echo(f"  {sign}  attempts without effort: {count - bad} of {count} are turned down")
+    return not bad
+
+
+def _told(sign: str, one: Proved, color: bool) -> str:
+    return f"  {paint(sign, 'red', color)}  {one_line(one.program.path)}: {one_line(one.problem or '')}"
 
 
 async def _mutants(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:

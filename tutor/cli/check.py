@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,8 +16,24 @@ from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, sa
 from tutor.cli.text import one_line, table
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished, StageStarted
+from tutor.ladder.predict import PREDICT_STAGES
 from tutor.protocol import STAGES, StageName, Verdict
 from tutor.sets import Exercise, did_you_mean
+from tutor.sets.checks import CHIPS
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a check is asked for besides the attempt. As it stands: everything, as the exercise says."""
+
+    stage: StageName | None = None
+    chips: tuple[str, ...] | None = None
+    seed: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is what the exercise itself asks, so that its outcome counts as progress."""
+        return self.stage is None and self.chips is None
 
 
 @click.command("check", cls=Verb)
@@ -24,6 +41,7 @@ from tutor.sets import Exercise, did_you_mean
 @click.argument("file", required=False)
 @click.option("--all", "every", is_flag=True, help="Check every exercise that you have begun.")
 @click.option("--stage", metavar="NAME", help="Run this stage and those that it needs, and no other.")
+@click.option("--chip", metavar="NAMES", help="Compile for these chips, such as v5e,v6e, instead of the exercise's.")
 @click.option("--seed", type=int, metavar="N", help="Vary the inputs; without it a verdict repeats.")
 @json_option
 @pass_session
@@ -33,21 +51,25 @@ def check(
     file: str | None,
     every: bool,
     stage: str | None,
+    chip: str | None,
     seed: int | None,
     as_json: bool,
 ) -> int:
     """Judge your file of an exercise, or FILE (`-` reads standard input)."""
-    target = stage_named(stage)
+    asked = Asked(stage_named(stage), chips_named(chip), seed)
     if every:
         if slug is not None:
             raise click.UsageError("--all takes no SLUG.")
-        return asyncio.run(_check_all(session, target, seed, as_json))
+        return asyncio.run(_check_all(session, asked, as_json))
     if slug is None:
         raise click.UsageError("Which exercise? Give its SLUG, or --all.")
     exercise = session.exercise(slug)
+    if exercise.kind == "predict" and asked.stage not in (None, *PREDICT_STAGES):
+        words = f"{slug} is a predict exercise: it has no stage {asked.stage}."
+        raise Refused("no_stage", words, f"There are: {', '.join(PREDICT_STAGES)}.")
     path, source = attempt_of(session, exercise, file)
-    verdict = asyncio.run(_check_once(exercise, source, path, target, seed))
-    if target is None and file is None and exit_code(verdict) is not ExitCode.OURS:
+    verdict = asyncio.run(_check_once(exercise, source, path, asked))
+    if asked.whole and file is None and exit_code(verdict) is not ExitCode.OURS:
         keep(session, exercise, source, verdict)
     if as_json:
         show_json(verdict)
@@ -63,6 +85,19 @@ def stage_named(name: str | None) -> StageName | None:
     if name in STAGES:
         raise Refused("no_stage", f"The stage {name} is not there yet.", f"There are: {', '.join(AVAILABLE)}.")
     raise Refused("unknown_stage", f'There is no stage "{name}".', did_you_mean(name, AVAILABLE))
+
+
+def chips_named(names: str | None) -> tuple[str, ...] | None:
+    """The chips that `--chip` names; `Refused` with the nearest one if there is no such chip."""
+    if names is None:
+        return None
+    asked = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in asked:
+        if name not in CHIPS:
+            raise Refused("unknown_chip", f'There is no chip "{name}".', did_you_mean(name, CHIPS))
+    if not asked:
+        raise Refused("unknown_chip", "--chip names no chip.", f"Known: {', '.join(CHIPS)}.")
+    return asked
 
 
 def attempt_of(session: Session, exercise: Exercise, file: str | None) -> tuple[str, bytes]:
@@ -99,12 +134,10 @@ def exit_code(verdict: Verdict) -> ExitCode:
     return ExitCode.DONE if verdict.passed else ExitCode.NOT_PASSED
 
 
-async def _check_once(
-    exercise: Exercise, source: bytes, path: str, target: StageName | None, seed: int | None
-) -> Verdict:
+async def _check_once(exercise: Exercise, source: bytes, path: str, asked: Asked) -> Verdict:
     ladder = Ladder()
     try:
-        return await judge(ladder, exercise, source, path, target, seed)
+        return await judge(ladder, exercise, source, path, asked)
     finally:
         await ladder.aclose()
 
@@ -114,13 +147,12 @@ async def judge(
     exercise: Exercise,
     source: bytes,
     path: str,
-    target: StageName | None = None,
-    seed: int | None = None,
+    asked: Asked = Asked(),
 ) -> Verdict:
     """Run the ladder; on a terminal, the stage under way is shown meanwhile."""
     verdict: Verdict | None = None
     running: list[str] = []
-    async for event in ladder.check(exercise, source, path, target=target, seed=seed):
+    async for event in ladder.check(exercise, source, path, target=asked.stage, seed=asked.seed, chips=asked.chips):
         if isinstance(event, StageStarted):
             running.append(event.name)
             _progress(f"{exercise.slug}: {running[-1]} …")
@@ -137,7 +169,7 @@ def _progress(words: str) -> None:
         sys.stderr.flush()
 
 
-async def _check_all(session: Session, target: StageName | None, seed: int | None, as_json: bool) -> int:
+async def _check_all(session: Session, asked: Asked, as_json: bool) -> int:
     begun = [exercise for exercise in session.set.exercises if session.workspace.find(exercise)]
     if not begun:
         say("You have begun no exercise yet. `kerneltutor next` names the first.")
@@ -147,8 +179,8 @@ async def _check_all(session: Session, target: StageName | None, seed: int | Non
     try:
         for exercise in begun:
             path, source = attempt_of(session, exercise, None)
-            verdict = await judge(ladder, exercise, source, path, target, seed)
-            if target is None:
+            verdict = await judge(ladder, exercise, source, path, asked)
+            if asked.whole:
                 keep(session, exercise, source, verdict)
             verdicts.append(verdict)
     finally:

@@ -53,17 +53,6 @@ def version(package: str) -> str | None:
         return None
 
 
-def libtpu_command() -> str:
-    """The one command that adds libtpu to the environment that this program runs in."""
-    checkout = Path(__file__).resolve().parents[2]
-    if (checkout / "pyproject.toml").is_file() and Path(sys.prefix) == checkout / ".venv":
-        return f"uv sync --extra tpu --project {checkout}"
-    wanted = f"'jax[tpu]=={version('jax') or '0.12.*'}'"  # the extra of jax pins the libtpu that matches it
-    if shutil.which("uv") and not _has_pip():
-        return f"uv pip install --python {sys.executable} {wanted}"
-    return f"{sys.executable} -m pip install {wanted}"
-
-
 def devices(dev: Path = Path("/dev"), proc: Path = Path("/proc")) -> Devices:
     """TPU device files below `dev`, and the processes of `proc` that have one open."""
     vfio = [p for p in (dev / "vfio").glob("*") if p.name.isdigit()]
@@ -142,12 +131,6 @@ def landlock_abi() -> int:
 
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, int(libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)))
-
-
-def _has_pip() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pip") is not None
 
 
 def _entries(folder: Path) -> Iterable[Path]:

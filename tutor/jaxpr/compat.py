@@ -7,9 +7,11 @@ a name is answered here and nowhere else. Nothing here starts a backend.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import importlib
 import importlib.metadata
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ import jax.export
 from jax._src import effects, flattree, source_info_util, xla_bridge
 from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
 from jax._src.core import Literal as Constant
+from jax._src.export import _export
 from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import tpu as tpu_dialect
 from jax._src.named_sharding import UNSPECIFIED
@@ -28,14 +31,17 @@ from jax._src.pallas import core as pallas_core
 from jax._src.state import indexing
 from jax._src.state import types as state_types
 from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 
 from tutor.protocol import Space
 
 __all__ = [
-    "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "Var", "View",
+    "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
+    "View",
     "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_steps", "input_effect", "is_ref",
-    "is_remote_copy", "jaxpr_with", "more_scan_constants", "mosaic_modules", "position", "preload", "space", "target",
-    "unspecified_sharding", "versions", "view", "written_at",
+    "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels",
+    "operations", "position", "preload", "space", "target", "target_chip", "unspecified_sharding", "versions", "view",
+    "without_kernels", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -69,6 +75,12 @@ def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> AbstractCont
     device = jax.sharding.AbstractDevice(device_kind=device_kind, num_cores=num_cores, platform="tpu")
     mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
     return jax.sharding.use_abstract_mesh(mesh)  # type: ignore[no-any-return]
+
+
+def target_chip(name: str) -> AbstractContextManager[Any]:
+    """`target` for one of `CHIPS`."""
+    chip = CHIPS[name]
+    return target(chip.kind, chip.cores)
 
 
 def backends_started() -> bool:
@@ -118,31 +130,128 @@ def is_remote_copy(eqn: JaxprEqn) -> bool:
 # ---------------------------------------------------------------- the lowered module
 
 
-def mosaic_modules(exported: jax.export.Exported) -> list[str]:
-    """The Mosaic module of every kernel in a TPU artifact, as MLIR text with locations."""
-    found: list[str] = []
+@contextmanager
+def mlir_modules(exported: jax.export.Exported) -> Iterator[tuple[Any, list[tuple[Any, Any]]]]:
+    """The parsed StableHLO module of a TPU artifact, and (call, Mosaic module) of every kernel in it.
+
+    The objects live only inside the `with`; what Python sees of MLIR is not typed."""
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse
-        _collect_mosaic(ir.Module.parse(exported.mlir_module()).operation, found)
-    return found
+        module = ir.Module.parse(exported.mlir_module())
+        found = []
+        for call in operations(module.operation):
+            if call.name == "stablehlo.custom_call" and "backend_config" in call.attributes:
+                body = _mosaic_body(ir.StringAttr(call.attributes["backend_config"]).value)
+                if body is not None:
+                    found.append((call, ir.Module.parse(body)))
+        yield module, found
 
 
-def _collect_mosaic(operation: Any, found: list[str]) -> None:
+def operations(operation: Any) -> Iterator[Any]:
+    """Every MLIR operation inside `operation`, in program order, outer ones first."""
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
-                if inner.operation.name == "stablehlo.custom_call" and "backend_config" in inner.operation.attributes:
-                    body = _mosaic_body(ir.StringAttr(inner.operation.attributes["backend_config"]).value)
-                    if body is not None:
-                        found.append(ir.Module.parse(body).operation.get_asm(enable_debug_info=True))
-                _collect_mosaic(inner.operation, found)
+                yield inner.operation
+                yield from operations(inner.operation)
+
+
+def mosaic_modules(exported: jax.export.Exported) -> list[str]:
+    """The Mosaic module of every kernel in a TPU artifact, as MLIR text with locations."""
+    with mlir_modules(exported) as (_, kernels):
+        return [module.operation.get_asm(enable_debug_info=True) for _, module in kernels]
+
+
+def without_kernels(exported: jax.export.Exported, value: int) -> jax.export.Exported:
+    """A TPU artifact with every kernel's results replaced by the constant `value`, fit to run on the CPU."""
+    with mlir.make_ir_context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(exported.mlir_module())
+        kernels = [op for op in operations(module.operation) if _is_kernel_call(op)]
+        for call in kernels:
+            with ir.InsertionPoint(call), call.location:
+                for result in call.results:
+                    result.replace_all_uses_with(_splat(result.type, value))
+            call.erase()
+        data = _export._module_to_bytecode(module)
+    return dataclasses.replace(exported, mlir_module_serialized=data, platforms=("cpu",))
+
+
+def _is_kernel_call(operation: Any) -> bool:
+    name = operation.name == "stablehlo.custom_call" and operation.attributes["call_target_name"]
+    return bool(name) and ir.StringAttr(name).value == "tpu_custom_call"
+
+
+def _splat(type_: Any, value: int) -> Any:
+    element = ir.RankedTensorType(type_).element_type
+    if isinstance(element, ir.IntegerType):
+        attribute = ir.IntegerAttr.get(element, value % 2 if element.width == 1 else value)
+    else:
+        attribute = ir.FloatAttr.get(element, float(value))
+    return stablehlo.constant(ir.DenseElementsAttr.get_splat(ir.RankedTensorType(type_), attribute))
 
 
 def _mosaic_body(backend_config: str) -> bytes | None:
     try:
         return base64.b64decode(json.loads(backend_config)["custom_call_config"]["body"])
     except (ValueError, KeyError, TypeError):
+        return None
+
+
+# ---------------------------------------------------------------- the kernels of an artifact
+
+
+class TpuCall(NamedTuple):
+    """One kernel of a TPU artifact: the name given to it here, where it was called, and its own VMEM limit, if any."""
+
+    name: str
+    location: str
+    vmem_limit_bytes: int | None
+
+
+def name_kernels(exported: jax.export.Exported) -> tuple[jax.export.Exported, list[TpuCall]]:
+    """The artifact with every kernel named `kt0`, `kt1`, … and those kernels in program order.
+
+    The compiler's dumps are called after these names. A kernel that is called twice stands in the list twice."""
+    calls: list[TpuCall] = []
+    with mlir.make_ir_context() as context:
+        module = ir.Module.parse(exported.mlir_module())
+        functions = {ir.StringAttr(f.operation.attributes["sym_name"]).value: f.operation for f in module.body}
+        named: dict[str, TpuCall] = {}
+        _walk_calls(functions["main"], functions, named, calls, context)
+        data = _export._module_to_bytecode(module)
+    return dataclasses.replace(exported, mlir_module_serialized=data), calls
+
+
+def _walk_calls(
+    operation: Any, functions: dict[str, Any], named: dict[str, TpuCall], calls: list[TpuCall], context: Any
+) -> None:
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in (inner.operation for inner in block.operations):
+                if op.name == "func.call":
+                    _walk_calls(functions[op.attributes["callee"].value], functions, named, calls, context)
+                elif (
+                    op.name == "stablehlo.custom_call" and op.attributes["call_target_name"].value == "tpu_custom_call"
+                ):
+                    name = re.search(r"/(kt\d+)/pallas_call", str(op.location))
+                    if name is None:
+                        call = TpuCall(
+                            f"kt{len(named)}", str(op.location), _vmem_limit(op.attributes["backend_config"].value)
+                        )
+                        named[call.name] = call
+                        op.location = ir.Location.name(f"jit(run)/{call.name}/pallas_call", context=context)
+                    calls.append(call if name is None else named[name[1]])
+                _walk_calls(op, functions, named, calls, context)
+
+
+def _vmem_limit(backend_config: str) -> int | None:
+    """What `CompilerParams(vmem_limit_bytes=…)` wrote into a kernel's call. Memory space 1 is VMEM."""
+    try:
+        scopes = json.loads(backend_config).get("scoped_memory_configs", [])
+        return next((int(scope["size"]) for scope in scopes if int(scope["memory_space"]) == 1), None)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tutor.judge.patterns import pattern
+from tutor.judge.patterns import pattern, rearranged
 from tutor.judge.regions import blocks_of, only_edge, region, whole_blocks
 from tutor.judge.tolerance import Array, Measured
 
@@ -151,8 +151,10 @@ def _blocks(sheet: Sheet, simulated: bool) -> Said | None:
     hint = (
         "Look at what differs for these grid steps: index maps, conditions on `program_id`, what is kept between steps."
     )
-    moved = _holds_another(sheet, whole[0])
-    if moved is not None:
+    moved, seen = _holds_another(sheet, whole[0]), rearranged(sheet.measured, sheet.block)
+    if seen is not None:
+        message, hint = f"{message} {seen.message}", seen.hint
+    elif moved is not None:
         message += f" Block {whole[0]} holds the numbers that belong in block {moved}."
         hint = "The output's or an input's index map sends blocks to the wrong place."
     message += f" {_figures(sheet)}{_step(sheet)}"

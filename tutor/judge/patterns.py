@@ -23,11 +23,16 @@ def pattern(m: Measured, block: Sequence[int] | None) -> Pattern | None:
         return None
     if not np.any(m.got):
         return Pattern("All of it is 0.", "The store does not happen, or stores what a sum was initialised with.")
-    for look in (_transposed, _shifted, _blocks_transposed, _factor, _offset, _rounded):
+    for look in (rearranged, _factor, _offset, _rounded):
         found = look(m, block)
         if found is not None:
             return found
     return None
+
+
+def rearranged(m: Measured, block: Sequence[int] | None) -> Pattern | None:
+    """The right numbers in the wrong places, if that explains all of the result."""
+    return _transposed(m, block) or _shifted(m, block) or _blocks_transposed(m, block)
 
 
 def _close(m: Measured, got: Array, want: Array) -> bool:

@@ -11,29 +11,33 @@ from pathlib import Path
 from typing import Any
 
 from tutor.findings import finding
+from tutor.ladder.compile import compile_stage
+from tutor.ladder.compiler import Compiler
 from tutor.ladder.device import device_stage, find_device
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.lower import lower_stage
+from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, CaseResult, StageName, StageResult, Timing
+from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Timing
 from tutor.sets.exercise import Exercise
 
-AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "device")
+AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
 
 
 class Ladder:
-    """Judges attempts with two warm workers. One check at a time, or many: every check has its own runs."""
+    """Judges attempts with warm workers. One check at a time, or many: every check has its own runs."""
 
     def __init__(self) -> None:
         self.stage = Worker("tutor.stage")
         self.judge = Worker("tutor.judge")
+        self.compiler = Compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
@@ -43,8 +47,8 @@ class Ladder:
         return AVAILABLE
 
     async def warm(self) -> None:
-        """Start both workers, so that the first check does not wait for JAX. What fails here is said by the check."""
-        await asyncio.gather(self.stage.start(), self.judge.start(), return_exceptions=True)
+        """Start the workers, so that the first check does not wait for JAX. What fails here is said by the check."""
+        await asyncio.gather(self.stage.start(), self.judge.start(), self.compiler.start(), return_exceptions=True)
 
     async def check(
         self,
@@ -57,14 +61,21 @@ class Ladder:
         hidden: bool = False,
         seed: int | None = None,
         whole_jaxpr: bool = False,
-    ) -> AsyncGenerator[Event, None]:
+        chips: tuple[str, ...] | None = None,
+    ) -> AsyncGenerator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
 
-        `target` runs one stage and its ancestors, `only` just the stages that it names (parents among them);
+        `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
         without either it is a whole check."""
+        if exercise.kind == "predict":
+            answers = check_answers(self.stage, exercise, source, str(path), target=target)
+            async with contextlib.aclosing(answers):
+                async for said in answers:
+                    yield said
+            return
         stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
-        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed)
-        runs = Runs(self.stage, self.judge, judged, self._values, self._slots)
+        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
+        runs = Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
         check = Check(runs, stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
         task = asyncio.create_task(check.run())
         try:
@@ -77,8 +88,8 @@ class Ladder:
                 await task
 
     async def aclose(self) -> None:
-        """End both workers."""
-        await asyncio.gather(self.stage.aclose(), self.judge.aclose())
+        """End the workers."""
+        await asyncio.gather(self.stage.aclose(), self.judge.aclose(), self.compiler.aclose())
 
 
 class Check:
@@ -93,6 +104,7 @@ class Check:
         self._done: dict[StageName, StageResult] = {}
         self._finished = {name: asyncio.Event() for name in stages}
         self._timing: Timing | None = None
+        self._compiled: list[Compilation] = []
 
     @property
     def subject(self) -> Subject:
@@ -103,22 +115,27 @@ class Check:
         began = time.monotonic()
         # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time.
         ahead = self._runs.artifacts("cpu") if "interpret" in self._stages else None
+        if "compile" in self._stages:
+            self._runs.compiler.start_soon()
         try:
             traced = await self._trace()
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
                 "structure": structure_stage(self._runs, traced),
                 "hazards": hazards_stage(self._runs, traced),
                 "lower": lower_stage(self._runs),
+                "compile": self._compile(traced),
                 "device": self._device(),
             }
             if ahead is not None:
                 work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known)
-            async with asyncio.TaskGroup() as group:
-                for name in self._stages:
-                    if name in work:
-                        group.create_task(self._stage(name, work.pop(name)))
-            for unasked in work.values():
-                unasked.close()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for name in self._stages:
+                        if name in work:
+                            group.create_task(self._stage(name, work[name]))
+            finally:
+                for stage in work.values():
+                    stage.close()  # unasked, or cancelled before it began; nothing happens to one that has ended
             self._say_verdict(traced, time.monotonic() - began)
         finally:
             if ahead is not None:
@@ -167,6 +184,10 @@ class Check:
     def _case_known(self, case: CaseResult) -> None:
         self.events.put_nowait(CaseFinished("interpret", case))
 
+    async def _compile(self, traced: Tracing) -> StageResult:
+        result, self._compiled = await compile_stage(self._runs, traced)
+        return result
+
     def _start(self, name: StageName) -> None:
         self.events.put_nowait(StageStarted(name=name))
 
@@ -182,6 +203,7 @@ class Check:
             self.subject,
             self._done,
             kernels=traced.kernels,
+            compiled=self._compiled,
             timing=self._timing,
             printed=self._runs.printed,
             hello=self._runs.stage.hello,

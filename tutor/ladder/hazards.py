@@ -64,7 +64,7 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome = Outcome(case.name)
     seed = runs.subject.hazard_seed(case)
     inputs = await runs.inputs(case, seed)
-    job = HazardJob(runs.subject.attempt, case, mode, inputs, RUN_LIMITS)
+    job = HazardJob(runs.subject.attempt, case, mode, inputs, RUN_LIMITS, runs.subject.chips[0])
     hangs = any(found.code == "KT322" for found in traced.facts[case.name].suspects)
     simulated, ended, refused = await _run(runs, job)
     if ended.how == "wall" and not hangs:  # a starved machine can stall a run once; a real hang does it twice

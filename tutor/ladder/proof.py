@@ -16,7 +16,7 @@ from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import PARENTS, STAGES, Record, StageName, Verdict
 from tutor.sets.exercise import Exercise
 
-ProgramKind = Literal["reference", "starter", "right", "wrong"]
+ProgramKind = Literal["reference", "starter", "right", "wrong", "zero", "answers"]
 MARGIN = 1.5
 AT_ONCE = 2
 """Programs that are judged at the same time: each waits for its slowest stage, and the other fills the gaps."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tutor.findings import finding
+from tutor.ladder.compiler import Compiler
 from tutor.ladder.subject import Subject
 from tutor.ladder.worker import Worker
 from tutor.protocol import CaseSpec, Limits
@@ -26,7 +27,7 @@ class Failed(Exception):
 
 
 class Runs:
-    """The two workers, the attempt, and the inputs that were already made for its exercise."""
+    """The workers, the attempt, and the inputs that were already made for its exercise."""
 
     def __init__(
         self,
@@ -35,12 +36,14 @@ class Runs:
         subject: Subject,
         values: dict[tuple[str, str, int], bytes],
         slots: asyncio.Semaphore,
+        compiler: Compiler,
     ) -> None:
         self.stage = stage
         self.judge = judge
+        self.compiler = compiler
         self.subject = subject
         self.printed = ""
-        self.lowered: dict[str, bytes] = {}
+        self.lowered: dict[tuple[str, str], bytes] = {}  # by case and chip
         self._values = values
         self._slots = slots
 
@@ -74,7 +77,8 @@ class Runs:
 
     def artifacts(self, platform: Literal["cpu", "tpu"]) -> Stream:
         """Start exporting every case in the background."""
-        job = ArtifactJob(self.subject.attempt, self.subject.cases, [platform], RUN_LIMITS)
+        subject = self.subject
+        job = ArtifactJob(subject.attempt, subject.cases, [platform], RUN_LIMITS, subject.chips)
         return Stream(self.ask(self.stage, job))
 
 

@@ -9,25 +9,31 @@ from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt
 
 
-class Subject(Record, frozen=True):
-    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+class Named(Record, frozen=True):
+    """An attempt, and what a verdict must know of its exercise."""
 
     set_id: str | None
     slug: str | None
     attempt: Attempt
-    cases: list[CaseSpec]
-    oracle: str
-    rules: Rules
-    tolerance: ToleranceSpec
     points: dict[StageName, float]
-    diagnosis: dict[str, str]
-    reference: Attempt | None
-    time_case: CaseSpec
-    seed: int | None = None
 
     @property
     def id(self) -> AttemptId:
         return AttemptId(path=self.attempt.path, sha256=hashlib.sha256(self.attempt.source).hexdigest())
+
+
+class Subject(Named, frozen=True):
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+
+    cases: list[CaseSpec]
+    oracle: str
+    rules: Rules
+    tolerance: ToleranceSpec
+    diagnosis: dict[str, str]
+    reference: Attempt | None
+    time_case: CaseSpec
+    chips: tuple[str, ...] = ("v5e", "v6e")
+    seed: int | None = None
 
     def case(self, name: str) -> CaseSpec:
         """The case called `name`."""
@@ -46,7 +52,15 @@ class Subject(Record, frozen=True):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = False, seed: int | None = None) -> Subject:
+def subject(
+    exercise: Exercise,
+    source: bytes,
+    path: str,
+    *,
+    hidden: bool = False,
+    seed: int | None = None,
+    chips: tuple[str, ...] | None = None,
+) -> Subject:
     """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
     manifest = exercise.manifest
     reference = exercise.reference
@@ -64,6 +78,7 @@ def subject(exercise: Exercise, source: bytes, path: str, *, hidden: bool = Fals
         diagnosis={entry.when: entry.say for entry in manifest.diagnosis},
         reference=Attempt(reference.read_bytes(), str(reference), exercise.entry) if reference else None,
         time_case=next((case for case in cases if case.role == "time"), checked[0]),
+        chips=chips or exercise.chips,
         seed=seed,
     )
 

@@ -38,7 +38,9 @@ async def trace_stages(runs: Runs, *, whole: bool = False) -> Tracing:
     cases: list[CaseResult] = []
     seconds = 0.0
     ended: Ended | None = None
-    async for answer in runs.ask(runs.stage, TraceJob(subject.attempt, subject.cases, values, TRACE_LIMITS, whole)):
+    async for answer in runs.ask(
+        runs.stage, TraceJob(subject.attempt, subject.cases, values, TRACE_LIMITS, whole, subject.chips[0])
+    ):
         if isinstance(answer, Loaded):
             loaded = answer
         elif isinstance(answer, Traced):

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tutor.ladder.subject import Subject
+from tutor.ladder.subject import Named
 from tutor.protocol import (
     PARENTS,
     STAGES,
     CaseResult,
+    Compilation,
     Environment,
     Finding,
     Kernel,
@@ -77,10 +78,11 @@ def score(stages: Sequence[StageResult], points: dict[StageName, float]) -> floa
 
 
 def assemble(
-    subject: Subject,
+    subject: Named,
     done: dict[StageName, StageResult],
     *,
     kernels: list[Kernel],
+    compiled: Sequence[Compilation],
     timing: Timing | None,
     printed: str,
     hello: Hello | None,
@@ -99,7 +101,7 @@ def assemble(
         score=score(stages, subject.points),
         stages=stages,
         kernels=kernels,
-        compile=[],
+        compile=list(compiled),
         timing=timing,
         output=first_lines(printed, OUTPUT_LINES),
         environment=Environment(

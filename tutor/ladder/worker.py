@@ -100,6 +100,13 @@ class Worker:
                 with contextlib.suppress(WorkerDied):
                     await self._send(Cancel(id=number))
 
+    def kill(self) -> None:
+        """Kill the server at once, with what it does. The next run starts a new one."""
+        self.hello = None
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
     async def aclose(self) -> None:
         """End the server and everything it runs."""
         async with self._starting:

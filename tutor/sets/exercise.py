@@ -15,6 +15,7 @@ from tutor.sets.checks import check_exercise, check_hidden
 from tutor.sets.errors import ManifestError, Problem
 from tutor.sets.locate import line_of
 from tutor.sets.manifest import ArrayEntry, CaseEntry, ExerciseManifest, HiddenManifest
+from tutor.sets.questions import with_kernels
 from tutor.sets.reading import read_manifest, read_text
 from tutor.sets.shapes import shape_of, static_of
 
@@ -97,8 +98,9 @@ class Exercise:
 
     @property
     def lesson(self) -> str:
-        """The lesson, as Markdown."""
-        return read_text(self.folder / "lesson.md")
+        """The lesson, as Markdown. That of a predict exercise ends with its kernels and its questions."""
+        text = read_text(self.folder / "lesson.md")
+        return text if self.kernels is None else with_kernels(text, read_text(self.kernels), self.manifest.questions)
 
     @property
     def starter(self) -> str:

@@ -30,7 +30,7 @@ def export(trace: Trace, platform: Platform, text: str, path: str) -> Artifact:
     rebinding = CPU_ARTIFACT if platform == "cpu" else TPU_ARTIFACT
     run = jax.jit(rebinding.as_function(trace.jaxpr))
     try:
-        with compat.target():
+        with compat.target_chip(trace.chip):
             exported = jax.export.export(run, platforms=[platform])(*trace.arguments)
             data = bytes(exported.serialize())
     except MemoryError:

@@ -27,6 +27,15 @@ class CannotLoad(Exception):
 
 def load(attempt: Attempt) -> Callable[..., Any]:
     """Run the attempt's file as a fresh module and return its entry. `CannotLoad` if that does not work."""
+    module = load_module(attempt)
+    entry = module.__dict__.get(attempt.entry)
+    if not callable(entry):
+        raise CannotLoad(_no_entry(module, attempt, entry))
+    return entry  # type: ignore[no-any-return]
+
+
+def load_module(attempt: Attempt) -> ModuleType:
+    """Run the attempt's file as a fresh module. `CannotLoad` if that does not work."""
     text = decode(attempt.source)
     try:
         code = compile(text, attempt.path, "exec", dont_inherit=True)
@@ -43,10 +52,7 @@ def load(attempt: Attempt) -> Callable[..., Any]:
         raise
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the attempt's too
         raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
-    entry = module.__dict__.get(attempt.entry)
-    if not callable(entry):
-        raise CannotLoad(_no_entry(module, attempt, entry))
-    return entry  # type: ignore[no-any-return]
+    return module
 
 
 def decode(source: bytes) -> str:

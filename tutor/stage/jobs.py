@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -13,14 +14,16 @@ from jax.experimental import pallas as pl
 from tutor.jaxpr import compat
 from tutor.jaxpr.checks import suspects
 from tutor.jaxpr.facts import case_facts
+from tutor.jaxpr.fingerprint import fingerprint
 from tutor.jaxpr.printing import marked
 from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
+from tutor.stage.author_kernels import author_kernels
 from tutor.stage.hazards import simulate
 from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
-from tutor.wire import ArtifactJob, HazardJob, Job, Loaded, Simulated, Traced, TraceJob
+from tutor.wire import ArtifactJob, HazardJob, Job, KernelsJob, Loaded, Simulated, Traced, TraceJob
 from tutor.workers.arrays import pack, unpack
 from tutor.workers.forkserver import Send
 
@@ -34,6 +37,8 @@ def run(job: Job, send: Send) -> None:
             _artifacts(job, send)
         elif isinstance(job, HazardJob):
             _hazards(job, send)
+        elif isinstance(job, KernelsJob):
+            author_kernels(job, send)
         else:
             raise TypeError(f"the stage server has no {type(job).__name__}")
     except (CannotLoad, CannotTrace) as refused:
@@ -51,7 +56,7 @@ def _trace(job: TraceJob, send: Send) -> None:
     for position, case in enumerate(job.cases):
         began = time.monotonic()
         try:
-            traced = trace(entry, case, text, job.attempt.path)
+            traced = trace(entry, case, text, job.attempt.path, job.chip)
         except CannotTrace as refused:
             send(Traced(case.name, [refused.finding], time.monotonic() - began))
             continue
@@ -76,9 +81,23 @@ def _artifacts(job: ArtifactJob, send: Send) -> None:
     entry = load(job.attempt)
     text = decode(job.attempt.source)
     for platform in job.platforms:
+        chips = job.chips if platform == "tpu" else job.chips[:1]
         for case in job.cases:
-            traced = trace(entry, case, text, job.attempt.path)
-            send(artifacts.export(traced, platform, text, job.attempt.path))
+            for traced, shared in _by_chip(entry, case, text, job.attempt.path, chips):
+                made = artifacts.export(traced, platform, text, job.attempt.path)
+                send(msgspec.structs.replace(made, chips=shared))
+
+
+def _by_chip(
+    entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chips: Sequence[str]
+) -> Iterator[tuple[Trace, list[str]]]:
+    """The different programs that the chips get, each with the chips it is for. Mostly there is only one."""
+    programs: dict[str, tuple[Trace, list[str]]] = {}
+    for chip in chips:
+        traced = trace(entry, case, text, path, chip)
+        key = fingerprint(traced.jaxpr.jaxpr) if len(chips) > 1 else ""
+        programs.setdefault(key, (traced, []))[1].append(chip)
+    yield from programs.values()
 
 
 def _hazards(job: HazardJob, send: Send) -> None:
@@ -88,7 +107,7 @@ def _hazards(job: HazardJob, send: Send) -> None:
     arrays = unpack(job.inputs)
     inputs = [arrays[spec.name] for spec in job.case.inputs]
     with listening() as heard:
-        traced = trace(entry, job.case, text, job.attempt.path)
+        traced = trace(entry, job.case, text, job.attempt.path, job.chip)
         outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
     outputs = None
     if outcome.outputs is not None:

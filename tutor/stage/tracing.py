@@ -23,6 +23,7 @@ class Trace:
     case: CaseSpec
     jaxpr: compat.Jaxpr
     arguments: tuple[jax.ShapeDtypeStruct, ...]
+    chip: str = "v5e"
 
 
 class CannotTrace(Exception):
@@ -33,11 +34,11 @@ class CannotTrace(Exception):
         self.finding = problem
 
 
-def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str) -> Trace:
-    """Trace `entry` on the shapes and dtypes of `case`. `CannotTrace` if it raises, or gives other outputs."""
+def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chip: str = "v5e") -> Trace:
+    """Trace `entry` for `chip` on the shapes and dtypes of `case`. `CannotTrace` if it raises or has other outputs."""
     arguments = tuple(jax.ShapeDtypeStruct(tuple(spec.shape), dtype_named(spec.dtype)) for spec in case.inputs)
     try:
-        with compat.target():
+        with compat.target_chip(chip):
             jaxpr, outputs = jax.make_jaxpr(functools.partial(entry, **case.static), return_shape=True)(*arguments)
     except MemoryError:
         raise
@@ -46,7 +47,7 @@ def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str) -> Tr
     problem = _other_outputs(jax.tree.leaves(outputs), case)
     if problem:
         raise CannotTrace(problem)
-    return Trace(case, jaxpr, arguments)
+    return Trace(case, jaxpr, arguments, chip)
 
 
 def _with_case(problem: Finding, case: CaseSpec) -> Finding:

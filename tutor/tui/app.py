@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from pathlib import Path
 
 from textual.app import App
@@ -11,6 +13,8 @@ from tutor.tui.keys import spelled
 from tutor.tui.ports import Checker, Course, Exercise, History
 from tutor.tui.screens.main import MainScreen
 from tutor.tui.theme import DARK, DEFAULTS, LIGHT
+
+INTERRUPTED = 4
 
 
 class TutorApp[E: Exercise](App[None]):
@@ -60,6 +64,11 @@ class TutorApp[E: Exercise](App[None]):
     def get_default_screen(self) -> MainScreen[E]:
         return self.main
 
+    def on_load(self) -> None:
+        # A terminal that goes away must not take unsaved text with it, nor leave a program that nobody can see.
+        for gone in (signal.SIGHUP, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(gone, lambda: self.exit(return_code=INTERRUPTED))
+
     async def action_quit(self) -> None:
         """Quit; unsaved text is asked about."""
         if self.screen is self.main:
@@ -80,7 +89,8 @@ def run[E: Exercise](
     start: str | None = None,
     sides: Path | None = None,
 ) -> int:
-    """Run the tutor in this terminal; the answer is an exit code (0, or 3 if the tutor itself failed).
+    """Run the tutor in this terminal; the answer is an exit code: 0, 3 if the tutor itself failed, 4 if it was
+    told to end or lost its terminal.
 
     However it ends, unsaved text is in its side file afterwards; `sides` is the folder for it where the workspace
     cannot be written."""
@@ -89,4 +99,5 @@ def run[E: Exercise](
         app.run()
     finally:
         app.main.keep_unsaved()
-    return 0 if not app.return_code else 3
+    code = app.return_code or 0
+    return code if code in (0, INTERRUPTED) else 3

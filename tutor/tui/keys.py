@@ -30,7 +30,7 @@ KEYS = (
     Key("tab('lesson')", "f3", "lesson", "The lesson", "l"),
     Key("exercises", "f2", "exercises", "The list of exercises", "slash"),
     Key("findings", "f10", "findings", "The findings", "f", shown=False),
-    Key("why", "ctrl+t", "why", "The page of the finding that is marked", shown=False),
+    Key("why", "ctrl+t", "why", "The page of the finding that is marked", "question_mark", shown=False),
     Key("table", "f11", "table", "Show or hide the access table under the jaxpr", "t", shown=False),
     Key("reset", "", "reset", "Put the starter back (the replaced file is kept)", shown=False),
     Key("help_keys", "f1", "keys", "All keys and signs"),

@@ -35,6 +35,9 @@ LETTERS: Mapping[AccessKind, str] = {
     "semaphore": "#",
 }
 KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
+PREDICT: tuple[StageName, ...] = ("load", "structure")
+PREDICTED = "Are the answers right?"
+"""The stages of a predict exercise, and their only question."""
 _SEVERITIES = ("error", "warning", "note")
 
 
@@ -81,7 +84,8 @@ def advance(run: Run, event: Event) -> Run:
             return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr))
         case CheckFinished(verdict):
             results = MappingProxyType({**run.results, **{stage.name: stage for stage in verdict.stages}})
-            return replace(run, verdict=verdict, results=results, running=False)
+            asked = tuple(stage.name for stage in verdict.stages)  # a predict exercise has two only
+            return replace(run, stages=asked, verdict=verdict, results=results, running=False)
 
 
 # ---------------------------------------------------------------- the ladder
@@ -99,17 +103,27 @@ class Rung:
 
 def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
     """The stages that are asked, under their questions."""
+    questions = {PREDICTED: run.stages} if run.stages == PREDICT else QUESTIONS
     asked = [
-        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in QUESTIONS.items()
+        (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in questions.items()
     ]
     return [(question, rungs) for question, rungs in asked if rungs]
 
 
-def answer(rungs: Sequence[Rung]) -> Phase:
-    """One word for a question: the worst that its stages say."""
+def answer(question: str, rungs: Sequence[Rung]) -> Phase:
+    """One word for a question: the worst that its stages say. A stage that is not even asked is as if unavailable."""
     phases = {rung.phase for rung in rungs}
     order: tuple[Phase, ...] = ("failed", "error", "running", "waiting", "skipped", "unavailable")
-    return next((phase for phase in order if phase in phases), "passed")
+    complete = {rung.name for rung in rungs} >= set(QUESTIONS.get(question, ()))
+    return next((phase for phase in order if phase in phases), "passed" if complete else "unavailable")
+
+
+def in_words(question: str, rungs: Sequence[Rung]) -> str:
+    """What the stages of a question answer: a question that was not asked of every stage is never a plain yes."""
+    said = answer(question, rungs)
+    if said in ("skipped", "unavailable"):
+        return "not all asked" if any(rung.phase == "passed" for rung in rungs) else "not asked"
+    return {"passed": "yes", "failed": "no", "error": "not known"}.get(said, "")
 
 
 def _rung(run: Run, name: StageName) -> Rung:

@@ -26,9 +26,7 @@ def confine(limits: Limits, home: Path, server: int, keep: set[int], output: int
 
     `keep` are the descriptors that stay open besides 0, 1 and 2; `output` becomes stdout and stderr."""
     os.setsid()
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != server:
-        os._exit(1)
+    die_with_parent(server)
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(name, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
@@ -47,6 +45,13 @@ def confine(limits: Limits, home: Path, server: int, keep: set[int], output: int
         _limit(resource.RLIMIT_DATA, limits.data_bytes or default_data_bytes())
     os.environ["HOME"] = os.environ["TMPDIR"] = str(home)
     os.chdir(home)
+
+
+def die_with_parent(parent: int) -> None:
+    """End this process when `parent` ends, or now if it has ended already."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def become_subreaper() -> None:

@@ -165,10 +165,12 @@ def _numbers(shape: str) -> list[str]:
     return re.findall(r"-?\d+", shape)
 
 
+_TWO_TRACERS = r"unsupported operand type\(s\) for .*'DynamicJaxprTracer' and 'DynamicJaxprTracer'"
 _NEEDS_A_NAME = {
     r"Only scalar arrays can be converted to Python scalars",
     r"truth value of an array with more than one element",
     r"is not iterable",
+    _TWO_TRACERS,
 }
 
 ROWS: tuple[Row, ...] = (
@@ -189,6 +191,7 @@ ROWS: tuple[Row, ...] = (
     Row(r"Only scalar arrays can be converted to Python scalars", "KT117", ref_as_array),
     Row(r"truth value of an array with more than one element", "KT117", ref_as_array),
     Row(r"is not iterable", "KT117", ref_as_array),
+    Row(_TWO_TRACERS, "KT117", ref_as_array),  # an array plus a Ref
     Row(r"Can only call `(?P<what>\w+)` on a `Ref`|`(?P<op>\w+)` must be called on `Ref`", "KT117", array_as_ref),
     Row(r"do not support in-place item assignment", "KT110", item_assignment),
     Row(

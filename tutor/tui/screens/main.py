@@ -46,6 +46,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
     ) -> None:
         super().__init__(course, history, checker, sides=sides)
         self._start = start
+        self._device = ""
         self._trace: Trace | None = None
         self._shift = Shift.between((), ())
 
@@ -120,7 +121,8 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         done = sum(e.slug in solved for e in exercises)
         self._status.place = f"{chapter_title(exercise.chapter)} / {exercise.slug}"
         self._status.progress = f"{done} of {len(exercises)}"
-        self._status.machine = f"chips {' '.join(self._course.chips)}" if self._course.chips else ""
+        chips = f"chips {' '.join(self._course.chips)}" if self._course.chips else ""
+        self._status.machine = f"{chips}   {self._device}".strip()
         self.query_one(CourseTree).show(exercises, solved, self._history.tried(), exercise.slug)
         self.refresh_bindings()
 
@@ -160,6 +162,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
             self.show_edit()
         if self._record(run) and run.verdict is not None:
             self._work.show_output(run.verdict.output)
+            self._device = run.verdict.environment.device or "no TPU"
             self._show_place()
         self._tick()
         (self._clock.resume if run.running else self._clock.pause)()

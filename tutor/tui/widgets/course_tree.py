@@ -23,11 +23,6 @@ MARKS = {"solved": "✓", "tried": "~", "untouched": "·"}
 class Exercises(Tree[Exercise]):
     """The tree itself: no guides beyond one level, chapters open."""
 
-    BINDINGS = [Binding("escape", "leave", "Close", tooltip="Close the list")]
-
-    def action_leave(self) -> None:
-        self.post_message(CourseTree.Closed())
-
     def render_label(self, node: TreeNode[Exercise], base_style: Style, style: Style) -> Text:
         label = node.label.copy() if isinstance(node.label, Text) else Text(str(node.label))
         label.stylize(style)
@@ -36,6 +31,8 @@ class Exercises(Tree[Exercise]):
 
 class CourseTree(Vertical):
     """A filter and the tree. It lies over the screen until an exercise is chosen."""
+
+    BINDINGS = [Binding("escape", "leave", "Close", tooltip="Close the list")]
 
     class Chosen(Message):
         """The learner chose an exercise."""
@@ -53,6 +50,9 @@ class CourseTree(Vertical):
         self._solved: frozenset[str] = frozenset()
         self._tried: frozenset[str] = frozenset()
         self._current = ""
+
+    def action_leave(self) -> None:
+        self.post_message(self.Closed())
 
     def compose(self) -> ComposeResult:
         yield Input(placeholder="filter: name, title or concept", compact=True)

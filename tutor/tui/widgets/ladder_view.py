@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from tutor.tui import text
-from tutor.tui.model import Run, Rung, answer, ladder
+from tutor.tui.model import Run, Rung, answer, in_words, ladder
 from tutor.tui.theme import SIGNS
 
-_SHORT = {"Is the algebra right?": "algebra", "Is the layout legal?": "layout", "Is it fast?": "speed"}
+_SHORT = {
+    "Is the algebra right?": "algebra",
+    "Is the layout legal?": "layout",
+    "Is it fast?": "speed",
+    "Are the answers right?": "answers",
+}
 
 
 class LadderView(Widget):
@@ -32,8 +39,11 @@ class LadderView(Widget):
         width = max(20, self.size.width)
         parts: list[Content] = []
         for question, rungs in asked:
-            parts.append(Content.styled(question, "bold $foreground"))
-            parts += [_line(rung, width) for rung in rungs]
+            words = in_words(question, rungs)
+            gap = " " * max(1, width - len(question) - len(words))
+            tone = SIGNS[answer(question, rungs)][1]
+            parts.append(Content.assemble((question, "bold $foreground"), gap, (words, tone)))
+            parts += [line for rung in rungs for line in _lines(rung, width)]
         return Content("\n").join(parts)
 
     def _rows(self, asked: list[tuple[str, list[Rung]]]) -> Content:
@@ -47,13 +57,14 @@ class LadderView(Widget):
         return Content("\n").join(rows)
 
     def _words(self, asked: list[tuple[str, list[Rung]]]) -> Content:
-        pairs = [(_SHORT.get(question, question), SIGNS[answer(rungs)]) for question, rungs in asked]
+        pairs = [(_SHORT.get(question, question), SIGNS[answer(question, rungs)]) for question, rungs in asked]
         return Content("  ").join(
             Content.assemble((sign, style), (f" {word}", "$quiet")) for word, (sign, style) in pairs
         )
 
 
-def _line(rung: Rung, width: int) -> Content:
+def _lines(rung: Rung, width: int) -> list[Content]:
+    """One line, and under it the reason why a stage says nothing, if it does not fit into that line."""
     sign, style = SIGNS[rung.phase]
     timed = rung.phase in ("passed", "failed", "error")
     right = text.seconds(rung.seconds) if timed else "running" if rung.phase == "running" else ""
@@ -62,9 +73,14 @@ def _line(rung: Rung, width: int) -> Content:
     name = Content.assemble((f" {sign} ", style), (f"{rung.name:<9} ", "" if timed else "$quiet"))
     room = width - name.cell_length - len(right) - 1
     remark = text.visible(rung.remark)
+    below: list[str] = []
     if len(remark) > room:
-        remark = remark[: max(0, room - 1)] + "…" if room > 4 else ""
-    return name + Content.assemble((f"{remark:<{max(0, room)}} ", "$quiet"), (right, "$quiet"))
+        if rung.phase in ("unavailable", "error"):
+            below, remark = textwrap.wrap(remark, max(10, width - 4)), ""
+        else:
+            remark = remark[: max(0, room - 1)] + "…" if room > 4 else ""
+    line = name + Content.assemble((f"{remark:<{max(0, room)}} ", "$quiet"), (right, "$quiet"))
+    return [line, *(Content.styled(f"    {words}", "$quiet") for words in below)]
 
 
 def _short(rung: Rung) -> Content:

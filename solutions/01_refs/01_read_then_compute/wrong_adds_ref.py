@@ -1,0 +1,15 @@
+# expect: trace KT117
+# Reads x, but adds the Ref of y: arithmetic with a place.
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+
+def kernel(x_ref, y_ref, o_ref):
+    x = x_ref[...]
+    o_ref[...] = jnp.exp(x) + y_ref
+
+
+def exp_add(x, y):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x, y)

@@ -1,0 +1,5 @@
+"""The same function in jnp, for comparing speed."""
+
+
+def add(x, y):
+    return x + y

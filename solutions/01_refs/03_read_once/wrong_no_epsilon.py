@@ -1,0 +1,17 @@
+# expect: interpret KT201
+# Leaves EPSILON out, since a variance is not zero: rows that hardly vary come out far too large.
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+
+def kernel(x_ref, o_ref):
+    x = x_ref[...]
+    centered = x - jnp.mean(x, axis=-1, keepdims=True)
+    variance = jnp.mean(centered * centered, axis=-1, keepdims=True)
+    o_ref[...] = centered * jax.lax.rsqrt(variance)
+
+
+def normalize(x):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)

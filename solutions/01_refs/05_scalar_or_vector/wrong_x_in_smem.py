@@ -1,0 +1,20 @@
+# expect: lower KT504
+# Puts everything into SMEM, x too.
+
+import jax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+SCALAR = pl.BlockSpec(memory_space=pltpu.SMEM)
+
+
+def kernel(x_ref, s_ref, t_ref, o_ref):
+    o_ref[...] = x_ref[...] * s_ref[0] + t_ref[0]
+
+
+def scale_shift(x, s, t):
+    return pl.pallas_call(
+        kernel,
+        in_specs=[SCALAR, SCALAR, SCALAR],
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x, s.reshape(1), t.reshape(1))

@@ -1,0 +1,16 @@
+# expect: interpret KT201
+# Works in place on the output: the left half is overwritten before the right half takes it.
+
+import jax
+from jax.experimental import pallas as pl
+
+
+def kernel(x_ref, o_ref):
+    half = x_ref.shape[1] // 2
+    o_ref[...] = x_ref[...]
+    o_ref[:, :half] = -o_ref[:, half:]
+    o_ref[:, half:] = o_ref[:, :half]
+
+
+def rotate_halves(x):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)

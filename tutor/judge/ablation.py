@@ -1,0 +1,62 @@
+"""Ablation: does the result really come from the kernel?
+
+In the TPU artifact every kernel's result is replaced by a constant, and what is left is run on the CPU. With another
+constant every output must change, else the kernel's work is thrown away. With other inputs nothing may change, else
+something beside the kernel computes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.export
+import numpy as np
+
+from tutor.findings import finding
+from tutor.jaxpr.compat import without_kernels
+from tutor.protocol import CaseSpec, Finding
+from tutor.workers.arrays import Array
+
+
+class CannotAblate(Exception):
+    """What is left without the kernels does not run on a CPU; `str()` says why."""
+
+
+def ablate(artifact: bytes, case: CaseSpec, inputs: Sequence[Array], others: Sequence[Array]) -> list[Finding]:
+    """Findings for one TPU artifact (`KT380`, `KT381`), given two different sets of inputs in call order.
+
+    Raises CannotAblate where the rest of the program needs a TPU."""
+    exported = jax.export.deserialize(bytearray(artifact))
+    ones = _run(exported, 1, inputs)
+    twos = _run(exported, 2, inputs)
+    elsewhere = _run(exported, 1, others)
+    findings = []
+    for name, one, two in zip(_names(case, len(ones)), ones, twos, strict=True):
+        if one.size and np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+            message = (
+                f"{name} stays the same whatever the kernel returns: the kernel's result is thrown away, multiplied "
+                "by zero, or not used at all."
+            )
+            findings.append(finding("KT380", message, case=case.name, hint="Return what the kernel computed."))
+    for name, one, other in zip(_names(case, len(ones)), ones, elsewhere, strict=True):
+        if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
+            message = (
+                f"With the kernel's result held fixed, {name} still changes with the inputs: something outside the "
+                "kernel computes with them."
+            )
+            hint = "Move that work into the kernel; outside it only layout and dtype may change."
+            findings.append(finding("KT381", message, case=case.name, hint=hint))
+    return findings
+
+
+def _run(exported: jax.export.Exported, value: int, inputs: Sequence[Array]) -> list[Array]:
+    try:
+        outputs = jax.jit(without_kernels(exported, value).call)(*inputs)
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(outputs)]
+    except Exception as error:
+        raise CannotAblate(f"{type(error).__name__}: {error}") from error
+
+
+def _names(case: CaseSpec, count: int) -> list[str]:
+    named = [spec.name for spec in case.outputs]
+    return [*named, *(f"output {number}" for number in range(len(named), count))][:count]

@@ -1,0 +1,1 @@
+"""The compile server: libtpu compiles TPU artifacts on a machine without a TPU."""

@@ -1,0 +1,107 @@
+"""The compile server: `python -I -m tutor.judge.compile`.
+
+It speaks the frames of `tutor.wire` like the fork servers, but libtpu has threads and cannot be forked, so it is one
+process that does its jobs one after the other. What hangs or kills it is the front's to notice: it starts it anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import msgspec
+
+from tutor.wire import Began, Body, Broken, Cancel, Compiled, CompileJob, Ended, Hello, Piece, Reply, Request, Start
+from tutor.workers.confine import die_with_parent
+from tutor.workers.frames import HEADER, write_frame
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    parent = os.getppid()
+    die_with_parent(parent)
+    requests, answers = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)  # what libtpu prints must not mix with the answers
+    folder = Path(tempfile.mkdtemp(prefix="kerneltutor-compile-"))
+    try:
+        _serve(requests, answers, folder)
+    except (EOFError, BrokenPipeError):
+        pass
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        sys.stdout.flush()
+        os._exit(0)  # libtpu's threads are not waited for
+
+
+def _serve(requests: int, answers: int, folder: Path) -> None:
+    def say(reply: Reply) -> None:
+        write_frame(answers, msgspec.msgpack.encode(reply))
+
+    versions = _load(folder)
+    say(Hello(versions=versions))
+    decode = msgspec.msgpack.Decoder(Request).decode
+    while True:
+        request = decode(_frame(requests))
+        if isinstance(request, Cancel):
+            continue  # a compile cannot be stopped half-way; the front does not read its answer any more
+        say(Began(id=request.id, group=os.getpid()))
+        began = time.monotonic()
+        body = _do(request, folder, versions["libtpu"])
+        say(Piece(id=request.id, body=msgspec.msgpack.encode(body)))
+        say(Ended(id=request.id, how="done", seconds=time.monotonic() - began))
+
+
+def _load(folder: Path) -> dict[str, str | None]:
+    """Load libtpu with the dump switched on, unless it is not installed. The versions of what there is."""
+    from tutor.judge.compile.settings import environment
+
+    os.environ.update(environment(folder))
+    from tutor.jaxpr import compat
+
+    versions = compat.versions()
+    if versions["libtpu"] is not None:
+        compat.preload()
+        from tutor.judge.compile.compiler import warm
+
+        warm()
+    return versions
+
+
+def _do(request: Start, folder: Path, libtpu: str | None) -> Body:
+    job = request.job
+    try:
+        if not isinstance(job, CompileJob) or libtpu is None:
+            raise TypeError(f"the compile server cannot do {type(job).__name__}")
+        from tutor.judge.compile.compiler import compile_case
+
+        answer: Compiled = compile_case(job, folder, libtpu)
+        return answer
+    except Exception as error:
+        return Broken(message=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
+    finally:
+        for left in folder.iterdir():
+            left.unlink(missing_ok=True)
+
+
+def _frame(descriptor: int) -> bytes:
+    return _exactly(descriptor, int.from_bytes(_exactly(descriptor, HEADER), "big"))
+
+
+def _exactly(descriptor: int, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        more = os.read(descriptor, count - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return bytes(data)
+
+
+if __name__ == "__main__":
+    main()

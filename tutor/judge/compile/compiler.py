@@ -1,0 +1,127 @@
+"""Compiling one artifact for one chip, and reading what the compiler wrote down on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+from jax.experimental import topologies
+
+from tutor.jaxpr import compat
+from tutor.judge.compile import chips
+from tutor.judge.compile.allocations import Piece, named, peak, read
+from tutor.judge.compile.explain import explain
+from tutor.judge.compile.refusal import Refusal, frames_in
+from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE
+from tutor.protocol import Allocation, Compilation, Kernel
+from tutor.wire import Compiled, CompileJob
+
+
+def warm() -> None:
+    """Load libtpu and the devices that most compiles are for."""
+    for chip in ("v5e", "v6e"):
+        _devices(compat.CHIPS[chip].topology)
+
+
+def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
+    """Compile one case for one chip. `folder` is where the dumps arrive; it is empty before."""
+    began = time.monotonic()
+    exported, calls = compat.name_kernels(jax.export.deserialize(bytearray(job.artifact)))
+    wanted = chips.topology(job.chip, exported.nr_devices)
+    if wanted is None:
+        reason = f"there is no {job.chip} topology for {exported.nr_devices} devices here"
+        return Compiled(Compilation(job.chip, job.case, "unavailable"), [], time.monotonic() - began, reason)
+    memory = chips.memory(job.chip)
+    kernels = job.kernels if len(job.kernels) == len(calls) else []
+    failure: Exception | None = None
+    try:
+        _compile(exported, job.chip, wanted)
+    except MemoryError:
+        raise
+    except Exception as error:
+        failure = error
+    pieces = [_pieces(folder, call.name) for call in calls]
+    refusal = Refusal(
+        text=str(failure) if failure else "",
+        chip=job.chip,
+        case=job.case,
+        path=job.path,
+        libtpu=libtpu,
+        memory=memory,
+        calls=calls,
+        kernels=kernels,
+        frames=frames_in(failure, job.path) if failure else (),
+    )
+    number = refusal.call_number if failure else _largest(pieces)
+    limit = calls[number].vmem_limit_bytes if calls else None
+    compilation = Compilation(
+        chip=job.chip,
+        case=job.case,
+        status="failed" if failure else "passed",
+        vmem_bytes=peak(pieces[number] or ()) if pieces and pieces[number] is not None else None,
+        vmem_limit_bytes=min(limit or memory.scoped_vmem, memory.vmem),
+        vmem_capacity=memory.vmem,
+        allocations=_records(pieces, kernels),
+    )
+    findings = []
+    if failure:
+        mine = pieces[number] if number < len(pieces) else None
+        findings = [explain(replace(refusal, pieces=mine or []))]
+    return Compiled(compilation, findings, time.monotonic() - began)
+
+
+@cache
+def _devices(topology: str) -> list[Any]:
+    return list(topologies.get_topology_desc(platform="tpu", topology_name=topology).devices)
+
+
+def _compile(exported: jax.export.Exported, chip: str, topology: str) -> None:
+    devices = _devices(topology)[: exported.nr_devices]
+    if exported.nr_devices == 1:
+        one = jax.sharding.SingleDeviceSharding(devices[0])
+        ins: Sequence[Any] = [one] * len(exported.in_avals)
+        outs: Any = one  # a program without arguments has nothing else that names the device
+    else:
+        mesh = jax.sharding.Mesh(np.array(devices), ("device",))
+        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        ins = [sharding or whole for sharding in exported.in_shardings_jax(mesh)]
+        outs = [sharding or whole for sharding in exported.out_shardings_jax(mesh)]
+        outs = jax.tree.unflatten(exported.out_tree, outs)
+    specs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(exported.in_avals, ins, strict=True)]
+    args, keywords = jax.tree.unflatten(exported.in_tree, specs)
+    with compat.target_chip(chip):
+        jax.jit(exported.call, out_shardings=outs).lower(*args, **keywords).compile()
+
+
+def _pieces(folder: Path, name: str) -> list[Piece] | None:
+    dump = dump_text(folder, name, ALLOCATIONS)
+    return None if dump is None else read(dump, dump_text(folder, name, SCHEDULE))
+
+
+def dump_text(folder: Path, kernel: str, label: str) -> str | None:
+    """The text of a dump of the kernel `ktN`; None if the compiler did not get there."""
+    for path in sorted(folder.glob(f"*-{kernel}.*-{label}.txt")):
+        if path.name.removesuffix(f"-{label}.txt").rpartition("-")[2].isdigit():
+            return path.read_text(errors="replace")
+    return None
+
+
+def _largest(pieces: Sequence[list[Piece] | None]) -> int:
+    return max(range(len(pieces)), key=lambda i: peak(pieces[i] or ()), default=0)
+
+
+def _records(pieces: Sequence[list[Piece] | None], kernels: Sequence[Kernel]) -> list[Allocation]:
+    """The allocations of all kernels; where there are several, each name begins with its kernel's."""
+    found: list[Allocation] = []
+    for i, some in enumerate(pieces):
+        kernel = kernels[i] if kernels else None
+        prefix = f"{kernel.name}." if kernel and len(pieces) > 1 else ""
+        found += named(some or [], kernel, prefix)
+    return found

@@ -1,0 +1,91 @@
+"""The second witness: what the stager said of its kernels, against the TPU artifact that it made.
+
+The facts come from the process that ran the learner's Python, the artifact is read here. They must tell the same:
+Refs and their memory spaces, loads, stores, copies, products, aliases, and what computes outside the kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import jax.export
+
+from tutor.findings import finding
+from tutor.jaxpr.lowered import Lowered, LoweredKernel, read_lowered
+from tutor.protocol import CaseFacts, Finding, KernelFacts
+
+CALLS = frozenset({"tpu_custom_call", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+"""Custom calls that a program of kernels makes; any other runs code that no judge has seen."""
+
+_DTYPES = {"float32": "f32", "int32": "i32", "uint32": "i32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def testimony(artifact: bytes, facts: CaseFacts) -> list[Finding]:
+    """`KT390` for every way in which the artifact contradicts the facts of its case."""
+    return [
+        finding("KT390", message, line=line, case=facts.case)
+        for message, line in contradictions(read_lowered(jax.export.deserialize(bytearray(artifact))), facts)
+    ]
+
+
+def contradictions(lowered: Lowered, facts: CaseFacts) -> list[tuple[str, int | None]]:
+    """What the artifact says otherwise than the facts, in words, with the line of the kernel that it is about."""
+    found: list[tuple[str, int | None]] = []
+    strange = sorted(set(lowered.calls) - CALLS)
+    if strange:
+        found.append((f"The lowered program calls {', '.join(strange)}, which is no kernel.", None))
+    if lowered.outside and not facts.outside:
+        names = ", ".join(sorted(lowered.outside))
+        found.append((f"The lowered program computes outside its kernels ({names}); the trace shows nothing.", None))
+    if bool(lowered.kernels) != bool(facts.kernels):
+        count = (len(lowered.kernels), len(facts.kernels))
+        found.append((f"The lowered program has {count[0]} kernels, the trace {count[1]}.", None))
+        return found
+    # A kernel that is called twice may be lowered once, so each only needs its like on the other side.
+    for number, kernel in enumerate(facts.kernels):
+        differences = [_differences(kernel, other) for other in lowered.kernels]
+        if all(differences):
+            same = differences[number] if number < len(differences) else differences[0]
+            found.append((f"Kernel {kernel.kernel.name}, as it was lowered, {same[0]}.", kernel.line))
+    for other in lowered.kernels:
+        if all(_differences(kernel, other) for kernel in facts.kernels):
+            found.append(("The lowered program has a kernel that the trace does not show.", None))
+    return list(dict.fromkeys(found))
+
+
+def _differences(kernel: KernelFacts, lowered: LoweredKernel) -> list[str]:
+    """How one lowered kernel differs from one traced kernel; empty if it is that kernel."""
+    accesses = kernel.kernel.accesses
+    loads, stores, copies = (
+        sum(1 for access in accesses if access.kind in kinds)
+        for kinds in (("load",), ("store", "accumulate"), ("copy_start",))
+    )
+    differences = []
+    mine = [(operand.name, operand.space) for operand in kernel.kernel.operands][: len(lowered.refs)]
+    theirs = [(ref.name, ref.space) for ref in lowered.refs]
+    if [space for _, space in mine] != [space for _, space in theirs]:
+        differences.append(f"has its Refs in {_spaces(theirs)}; the trace has them in {_spaces(mine)}")
+    straight = all(access.per_step == 1 for access in accesses) and not lowered.loops
+    if not _agree(lowered.stores, stores, stores, straight):
+        differences.append(f"stores {lowered.stores} times; the trace shows {stores}")
+    if not _agree(lowered.copies, copies, copies, straight):
+        differences.append(f"starts {lowered.copies} copies; the trace shows {copies}")
+    if not _agree(lowered.loads, loads, loads + stores, straight):  # a store is lowered as a load and a store
+        differences.append(f"loads {lowered.loads} times; the trace shows {loads} loads and {stores} stores")
+    products = Counter(_DTYPES.get(dot.result_dtype, dot.result_dtype) for dot in kernel.dots)
+    if set(lowered.products) - set(products):
+        differences.append(f"has products in {', '.join(lowered.products)}; the trace shows {dict(products) or 'none'}")
+    if lowered.aliases != len(kernel.aliases):
+        differences.append(f"has {lowered.aliases} aliases; the trace shows {len(kernel.aliases)}")
+    return differences
+
+
+def _agree(lowered: int, least: int, most: int, straight: bool) -> bool:
+    """Whether a count of the lowered kernel fits the traced one; a loop may have been unrolled."""
+    if straight:
+        return least <= lowered <= most
+    return lowered >= least if least else lowered <= most
+
+
+def _spaces(refs: Sequence[tuple[str, str | None]]) -> str:
+    return ", ".join(f"{space}" for _, space in refs) or "nothing"

@@ -1,0 +1,140 @@
+"""Attempts without effort, which every exercise must turn down: zeros, a constant, a copy of an input, jnp alone.
+
+They are made from the manifest: which shapes and dtypes come out for which arguments is written into the program. The
+jnp answers are the exercise's own `xla.py`, once as it is and once with a kernel behind it that copies the result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tutor.ladder.check import Ladder
+from tutor.ladder.proof import AT_ONCE, Program, Proved, judge
+from tutor.ladder.proof_cache import Proofs, key
+from tutor.protocol import StageName, Verdict
+from tutor.sets.exercise import Exercise
+from tutor.sets.reading import read_text
+
+_QUICK: tuple[StageName, ...] = ("load", "trace", "interpret", "structure")
+
+_HEAD = """\
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+OUTPUTS = {outputs}
+
+
+def out_shape(arrays, options):
+    found = OUTPUTS[tuple(tuple(a.shape) for a in arrays), tuple(sorted(options.items()))]
+    return [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in found]
+
+
+def pack(results):
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def filled(value, shapes):
+    def kernel(*refs):
+        for ref in refs:
+            ref[...] = jnp.full(ref.shape, value, ref.dtype)
+
+    return pl.pallas_call(kernel, out_shape=shapes)()
+
+
+def copied(arrays):
+    def kernel(*refs):
+        for source, target in zip(refs[: len(arrays)], refs[len(arrays) :]):
+            target[...] = source[...]
+
+    return pl.pallas_call(kernel, out_shape=[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays])(*arrays)
+
+
+"""
+_ENTRY = "def {entry}(*arrays, **options):\n    shapes = out_shape(arrays, options)\n    return pack({result})\n"
+_ZEROS = "[jnp.zeros(s.shape, s.dtype) for s in shapes]"
+_RESIZED = "[jnp.resize(arrays[{i}], s.shape).astype(s.dtype) for s in shapes]"
+_COPIED_XLA = """
+
+_in_jnp = {entry}
+
+
+def {entry}(*arrays, **options):
+    return pack(copied([jnp.asarray(leaf) for leaf in jax.tree.leaves(_in_jnp(*arrays, **options))]))
+"""
+
+
+def attempts(exercise: Exercise) -> dict[str, str]:
+    """The programs by name. Those with jnp are there only if the exercise has an `xla.py`."""
+    head = _HEAD.replace("{outputs}", repr(_outputs(exercise)))
+
+    def program(result: str) -> str:
+        return head + _ENTRY.format(entry=exercise.entry, result=result)
+
+    made = {
+        "zeros without a kernel": program(_ZEROS),
+        "zeros": program("filled(0, shapes)"),
+        "a constant": program("filled(1, shapes)"),
+    }
+    for i, entry in enumerate(exercise.manifest.inputs):
+        made[f"a copy of {entry.name} without a kernel"] = program(_RESIZED.format(i=i))
+        made[f"a copy of {entry.name}"] = program(f"copied({_RESIZED.format(i=i)})")
+    if exercise.xla is not None:
+        text = read_text(exercise.xla)
+        made["jnp alone"] = text
+        made["jnp, and a kernel that copies"] = head + text + _COPIED_XLA.format(entry=exercise.entry)
+    return made
+
+
+async def prove_zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncIterator[Proved]:
+    """Judge them all. Each must fail, by whichever stage."""
+    slots = asyncio.Semaphore(AT_ONCE)
+    tasks = [
+        asyncio.create_task(_try(ladder, exercise, name, source.encode(), proofs, slots))
+        for name, source in attempts(exercise).items()
+    ]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _try(
+    ladder: Ladder, exercise: Exercise, name: str, source: bytes, proofs: Proofs, slots: asyncio.Semaphore
+) -> Proved:
+    program = Program("zero", name)
+    proof = key(exercise, source, "zero")
+    kept = proofs.find(proof, Verdict)
+    if kept is not None:
+        return Proved(program, None, kept, kept=True)
+    path = str(Path(exercise.solutions) / "zero_effort.py")
+    async with slots:
+        verdict = await judge(ladder, exercise, source, path, _QUICK)
+        if verdict.passed:
+            verdict = await judge(ladder, exercise, source, path, None)
+    problem = _problem(verdict)
+    if problem is None:
+        proofs.keep(proof, verdict)
+    return Proved(program, problem, verdict)
+
+
+def _problem(verdict: Verdict) -> str | None:
+    if verdict.passed:
+        return "must fail, but passes"
+    broken = [stage for stage in verdict.stages if stage.status == "error"]
+    if broken:
+        return f"must fail, but the tutor itself failed at {broken[0].name}: {broken[0].reason}"
+    return None
+
+
+def _outputs(exercise: Exercise) -> dict[object, list[tuple[tuple[int, ...], str]]]:
+    """Shapes and dtypes of the outputs, by the shapes of the inputs and the keyword arguments of a call."""
+    found: dict[object, list[tuple[tuple[int, ...], str]]] = {}
+    for case in exercise.cases(hidden=True):
+        call = (tuple(tuple(spec.shape) for spec in case.inputs), tuple(sorted(case.static.items())))
+        found[call] = [(tuple(spec.shape), spec.dtype) for spec in case.outputs]
+    return found
