@@ -77,7 +77,7 @@ class Terminal:
         while self._ends:
             os.close(self._ends.pop())
 
-    def until(self, condition: str | Callable[[str], bool], seconds: float = 60) -> str:
+    def until(self, condition: str | Callable[[str], bool], seconds: float = 120) -> str:
         """Wait until the screen shows this text, or satisfies this; the answer is the screen."""
         shows = condition if callable(condition) else lambda text: condition in text
         deadline = time.monotonic() + seconds

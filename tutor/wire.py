@@ -148,6 +148,21 @@ class CompileJob(Record, frozen=True, tag="compile"):
     limits: Limits = Limits()
 
 
+class WitnessJob(Record, frozen=True, tag="witness"):
+    """Hold a TPU artifact against the facts of its case, and try what it gives without its kernels.
+
+    Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
+    something compute beside the kernel."""
+
+    oracle: str | None
+    case: CaseSpec
+    artifact: bytes
+    facts: CaseFacts
+    seeds: tuple[int, int]
+    outside: bool = False
+    limits: Limits = Limits()
+
+
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
@@ -162,7 +177,16 @@ class DeviceJob(Record, frozen=True, tag="device"):
 
 
 Job = (
-    TraceJob | ArtifactJob | HazardJob | KernelsJob | InputsJob | InterpretJob | CompareJob | StructureJob | CompileJob
+    TraceJob
+    | ArtifactJob
+    | HazardJob
+    | KernelsJob
+    | InputsJob
+    | InterpretJob
+    | CompareJob
+    | StructureJob
+    | WitnessJob
+    | CompileJob
 )
 
 

@@ -86,7 +86,8 @@ def _kernel(call: Any, mosaic: Any) -> LoweredKernel:
         counted[name] += 1
         if name == "tpu.matmul":
             products[_element(operation.results[0].type)] += 1
-    aliases = call.attributes["output_operand_aliases"] if "output_operand_aliases" in call.attributes else ()
+    named = "output_operand_aliases"
+    aliases = call.attributes[named] if named in call.attributes else ()  # noqa: SIM401 (MLIR's map has no `get`)
     return LoweredKernel(
         refs=tuple(_refs(function)),
         loads=sum(counted[name] for name in _LOADS),

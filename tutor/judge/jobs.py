@@ -12,7 +12,8 @@ from tutor.judge.interpret import interpret
 from tutor.judge.oracle import BrokenOracle, Oracle
 from tutor.judge.simulated import compare_simulated
 from tutor.judge.structure import structure
-from tutor.wire import Broken, CompareJob, Inputs, InputsJob, InterpretJob, Job, Judged, Ruled, StructureJob
+from tutor.judge.witness import cross_examine
+from tutor.wire import Broken, CompareJob, Inputs, InputsJob, InterpretJob, Job, Judged, Ruled, StructureJob, WitnessJob
 from tutor.workers.arrays import pack
 from tutor.workers.forkserver import Send
 
@@ -32,6 +33,8 @@ def run(job: Job, send: Send) -> None:
             send(_timed(compare_simulated(job), began))
         elif isinstance(job, StructureJob):
             send(Ruled(findings=structure(job), seconds=time.monotonic() - began))
+        elif isinstance(job, WitnessJob):
+            send(Ruled(findings=cross_examine(job), seconds=time.monotonic() - began))
         else:
             raise TypeError(f"the judge server has no {type(job).__name__}")
     except BrokenOracle as error:

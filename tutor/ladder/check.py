@@ -17,7 +17,7 @@ from tutor.ladder.device import device_stage, find_device
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
-from tutor.ladder.lower import lower_stage
+from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
@@ -115,15 +115,16 @@ class Check:
         began = time.monotonic()
         # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time.
         ahead = self._runs.artifacts("cpu") if "interpret" in self._stages else None
+        lowering = SharedLowering(self._runs)
         if "compile" in self._stages:
             self._runs.compiler.start_soon()
         try:
             traced = await self._trace()
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
-                "structure": structure_stage(self._runs, traced),
+                "structure": structure_stage(self._runs, traced, lowering),
                 "hazards": hazards_stage(self._runs, traced),
-                "lower": lower_stage(self._runs),
-                "compile": self._compile(traced),
+                "lower": lower_stage(lowering),
+                "compile": self._compile(traced, lowering),
                 "device": self._device(),
             }
             if ahead is not None:
@@ -138,6 +139,7 @@ class Check:
                     stage.close()  # unasked, or cancelled before it began; nothing happens to one that has ended
             self._say_verdict(traced, time.monotonic() - began)
         finally:
+            await lowering.close()
             if ahead is not None:
                 await ahead.close()
             self.events.put_nowait(None)
@@ -184,8 +186,8 @@ class Check:
     def _case_known(self, case: CaseResult) -> None:
         self.events.put_nowait(CaseFinished("interpret", case))
 
-    async def _compile(self, traced: Tracing) -> StageResult:
-        result, self._compiled = await compile_stage(self._runs, traced)
+    async def _compile(self, traced: Tracing, lowering: SharedLowering) -> StageResult:
+        result, self._compiled = await compile_stage(self._runs, traced, (await lowering.get()).artifacts)
         return result
 
     def _start(self, name: StageName) -> None:

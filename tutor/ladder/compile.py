@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,8 +16,11 @@ from tutor.ladder.worker import WorkerDied
 from tutor.protocol import CaseResult, CaseSpec, Compilation, Finding, StageResult
 from tutor.wire import Broken, Compiled, CompileJob
 
+Artifacts = Mapping[tuple[str, str], bytes]
+"""TPU artifacts by case and chip."""
 
-async def compile_stage(runs: Runs, traced: Tracing) -> tuple[StageResult, list[Compilation]]:
+
+async def compile_stage(runs: Runs, traced: Tracing, artifacts: Artifacts) -> tuple[StageResult, list[Compilation]]:
     """Compile every case for each chip; it fails if any chip fails."""
     began = time.monotonic()
     try:
@@ -30,9 +33,9 @@ async def compile_stage(runs: Runs, traced: Tracing) -> tuple[StageResult, list[
         reason = f"libtpu is not installed, so nothing was compiled for a TPU. This adds it: {libtpu_command()}"
         return stage_result("compile", status="unavailable", reason=reason), []
     wanted = [
-        (case, chip) for chip in runs.subject.chips for case in runs.subject.cases if (case.name, chip) in runs.lowered
+        (case, chip) for chip in runs.subject.chips for case in runs.subject.cases if (case.name, chip) in artifacts
     ]
-    done = list(await asyncio.gather(*(_compile(runs, traced, case, chip) for case, chip in wanted)))
+    done = list(await asyncio.gather(*(_compile(runs, traced, artifacts, case, chip) for case, chip in wanted)))
     seconds = time.monotonic() - began
     compilations = [one.compilation for one in done]
     findings = over_chips(done)
@@ -45,10 +48,10 @@ async def compile_stage(runs: Runs, traced: Tracing) -> tuple[StageResult, list[
     return stage_result("compile", findings, _by_case(compilations), seconds=seconds), compilations
 
 
-async def _compile(runs: Runs, traced: Tracing, case: CaseSpec, chip: str) -> Compiled:
+async def _compile(runs: Runs, traced: Tracing, artifacts: Artifacts, case: CaseSpec, chip: str) -> Compiled:
     facts = traced.facts.get(case.name)
     job = CompileJob(
-        artifact=runs.lowered[case.name, chip],
+        artifact=artifacts[case.name, chip],
         case=case.name,
         chip=chip,
         path=runs.subject.attempt.path,

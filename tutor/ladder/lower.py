@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from dataclasses import dataclass
 
 from tutor.ladder.endings import ending
 from tutor.ladder.runs import RUN_LIMITS, Failed, Runs
@@ -11,9 +13,20 @@ from tutor.protocol import CaseResult, Finding, StageResult
 from tutor.wire import Artifact, Broken, Ended, Loaded
 
 
-async def lower_stage(runs: Runs) -> StageResult:
-    """Export every case for TPU. The artifacts are kept for the stages that need them."""
+@dataclass(frozen=True)
+class Lowering:
+    """What exporting for TPU gave: an artifact by case and chip, and why there is none."""
+
+    artifacts: dict[tuple[str, str], bytes]
+    cases: list[CaseResult]
+    findings: list[Finding]
+    seconds: float
+
+
+async def lower(runs: Runs) -> Lowering:
+    """Export every case for TPU, once for every stage that needs the artifacts."""
     began = time.monotonic()
+    artifacts: dict[tuple[str, str], bytes] = {}
     findings: list[Finding] = []
     made: dict[str, bool] = {}
     stream = runs.artifacts("tpu")
@@ -23,7 +36,7 @@ async def lower_stage(runs: Runs) -> StageResult:
                 findings += answer.findings
                 made[answer.case] = made.get(answer.case, True) and answer.data is not None
                 if answer.data is not None:
-                    runs.lowered.update({(answer.case, chip): answer.data for chip in answer.chips})
+                    artifacts.update({(answer.case, chip): answer.data for chip in answer.chips})
             elif isinstance(answer, Loaded):
                 findings += answer.findings
             elif isinstance(answer, Broken):
@@ -33,4 +46,30 @@ async def lower_stage(runs: Runs) -> StageResult:
     finally:
         await stream.close()
     cases = [CaseResult(name, "passed" if whole else "failed") for name, whole in made.items()]
-    return stage_result("lower", findings, cases, seconds=time.monotonic() - began)
+    return Lowering(artifacts, cases, findings, time.monotonic() - began)
+
+
+class SharedLowering:
+    """The lowering of one check: begun when a stage first asks for it, and shared by all that do."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._task: asyncio.Task[Lowering] | None = None
+
+    async def get(self) -> Lowering:
+        """Wait for it; what it raised is raised to every stage that asks."""
+        if self._task is None:
+            self._task = asyncio.create_task(lower(self._runs))
+        return await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Stop it if it still goes on."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+async def lower_stage(lowering: SharedLowering) -> StageResult:
+    """What Mosaic says of every case."""
+    lowered = await lowering.get()
+    return stage_result("lower", lowered.findings, lowered.cases, seconds=lowered.seconds)

@@ -43,7 +43,6 @@ class Runs:
         self.compiler = compiler
         self.subject = subject
         self.printed = ""
-        self.lowered: dict[tuple[str, str], bytes] = {}  # by case and chip
         self._values = values
         self._slots = slots
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
+from tutor.findings import finding
 from tutor.ladder.endings import ending
+from tutor.ladder.lower import SharedLowering
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseFacts, StageResult
-from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob
+from tutor.protocol import CaseFacts, Finding, StageResult
+from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob, WitnessJob
 
 
-async def structure_stage(runs: Runs, traced: Tracing) -> StageResult:
-    """Judge the structure. The reference is traced only where a rule compares with it."""
+async def structure_stage(runs: Runs, traced: Tracing, lowering: SharedLowering) -> StageResult:
+    """Judge the structure on the facts, and the facts on the TPU artifacts, as soon as these are there."""
     began = time.monotonic()
+    ruled, examined = await asyncio.gather(_by_the_rules(runs, traced), _cross_examine(runs, traced, lowering))
+    return stage_result("structure", [*ruled, *examined], seconds=time.monotonic() - began)
+
+
+async def _by_the_rules(runs: Runs, traced: Tracing) -> list[Finding]:
+    """The reference is traced only where a rule compares with it."""
     subject = runs.subject
     job = StructureJob(
         oracle=subject.oracle,
@@ -24,6 +33,35 @@ async def structure_stage(runs: Runs, traced: Tracing) -> StageResult:
         reference=await _reference(runs),
         limits=RUN_LIMITS,
     )
+    return await _ruled(runs, job)
+
+
+async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) -> list[Finding]:
+    """Ablation and the second witness, on the artifact of every case."""
+    subject = runs.subject
+    lowered = await lowering.get()
+    jobs = [
+        WitnessJob(
+            oracle=subject.oracle or None,
+            case=case,
+            artifact=lowered.artifacts[case.name, chip],
+            facts=traced.facts[case.name],
+            seeds=(subject.seed_of(case, -2), subject.seed_of(case, -3)),
+            outside=bool(subject.rules.outside),
+            limits=RUN_LIMITS,
+        )
+        for case in subject.cases
+        for chip in subject.chips[:1]
+        if case.name in traced.facts and (case.name, chip) in lowered.artifacts
+    ]
+    findings = [found for some in await asyncio.gather(*(_ruled(runs, job) for job in jobs)) for found in some]
+    if len(jobs) < len(traced.facts):
+        message = "What the trace says could not be compared with a lowered program: `lower` says why there is none."
+        findings.append(finding("KT391", message, severity="note"))
+    return findings
+
+
+async def _ruled(runs: Runs, job: StructureJob | WitnessJob) -> list[Finding]:
     ruled: Ruled | None = None
     async for answer in runs.ask(runs.judge, job):
         if isinstance(answer, Ruled):
@@ -31,10 +69,9 @@ async def structure_stage(runs: Runs, traced: Tracing) -> StageResult:
         elif isinstance(answer, Broken):
             raise Failed(answer)
         elif isinstance(answer, Ended) and ruled is None:
-            problem = ending(answer, "structure", wall_seconds=RUN_LIMITS.wall_seconds)
-            return stage_result("structure", [problem], status="error", reason=problem.message)
-    findings = ruled.findings if ruled else []
-    return stage_result("structure", findings, seconds=time.monotonic() - began)
+            words = ending(answer, "structure", wall_seconds=RUN_LIMITS.wall_seconds)
+            raise Failed(Broken(words.message, answer.printed))
+    return ruled.findings if ruled else []
 
 
 async def _reference(runs: Runs) -> list[CaseFacts]:

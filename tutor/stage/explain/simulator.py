@@ -225,7 +225,7 @@ def _copy_place(reading: Reading) -> Place | None:
 ROWS: tuple[Row, ...] = (
     *bounds.ROWS,
     *races.ROWS,
-    Row(r"(?P<what>\w+): Buffers with a memory space of HBM or ANY cannot be referenced directly", "KT409", in_hbm),
+    Row(r"\b(?P<what>\w+): Buffers with a memory space of HBM or ANY cannot be referenced directly", "KT409", in_hbm),
     Row(r"in HBM but does not have trivial BlockSpec", "KT411", hbm_block),
     Row(r"Cannot allocate HBM in `run_scoped`", "KT411", hbm_scope),
     Row(r"Advanced indexers are not supported", "KT411", array_index),

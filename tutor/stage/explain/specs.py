@@ -322,7 +322,7 @@ def _captured_name(c: Clue) -> tuple[str | None, Place | None]:
     return None, place_at(kernel)
 
 
-_FUNCTION = r"(?P<function>[\w.<>]+)\(\)"
+_FUNCTION = r"(?<![\w.<>])(?P<function>[\w.<>]+)\(\)"
 _MAP = r"Index map function .*? for (?P<origin>\S+?)"
 
 ROWS: tuple[Row, ...] = (

@@ -309,7 +309,7 @@ ROWS: tuple[Row, ...] = (
         decision,
         _NOT_YET_KNOWN,
     ),
-    Row(r"(?P<what>\w+) got incompatible shapes for broadcasting: (?P<a>\(.*?\)), (?P<b>\(.*?\))", "KT125", shapes),
+    Row(r"\b(?P<what>\w+) got incompatible shapes for broadcasting: (?P<a>\(.*?\)), (?P<b>\(.*?\))", "KT125", shapes),
     Row(
         r"(?P<what>dot_general) requires contracting dimensions to have the same shape, "
         r"got (?P<a>\(.*?\)) and (?P<b>\(.*?\))",
@@ -347,12 +347,17 @@ ROWS: tuple[Row, ...] = (
         r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", "KT110", missing_attribute, ("AttributeError",)
     ),
     Row(
-        r"(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'"
+        r"(?<![\w.<>])(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'"
         r"(?:.*Did you mean '(?P<better>\w+)')?",
         "KT110",
         wrong_keyword,
     ),
-    Row(r"(?P<function>[\w.<>]+)\(\) (?:missing|takes|got multiple)", "KT110", missing_argument, ("TypeError",)),
+    Row(
+        r"(?<![\w.<>])(?P<function>[\w.<>]+)\(\) (?:missing|takes|got multiple)",
+        "KT110",
+        missing_argument,
+        ("TypeError",),
+    ),
     Row(r"", "KT110", recursion, ("RecursionError",)),
     Row(r"", "KT107", memory, ("MemoryError",)),
     Row(r"", "KT110", asserted, ("AssertionError",)),
