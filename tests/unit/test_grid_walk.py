@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutor.jaxpr.grid_walk import OperandWalk, grid_index, step_count, step_number, step_that_wrote
+from tutor.grid_walk import OperandWalk, grid_index, step_count, step_number, step_that_wrote
 
 grids = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
