@@ -351,7 +351,7 @@ class BlockLaw(Record, frozen=True):
 
 class Staged(Record, frozen=True):
     """What the pipeline moves for one blocked operand over the whole grid: blocks fetched, or of an output written
-    back. A block whose index did not change does not move again. `least_…`: if each block that is visited moved once."""
+    back. A block whose index did not change does not move again. `least_…`: if each visited block moved once."""
 
     operand: str
     moves: int
