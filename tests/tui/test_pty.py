@@ -26,7 +26,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Homes of the test's own."""
     private = {name: str(tmp_path / name) for name in ("HOME", "XDG_STATE_HOME", "KERNELTUTOR_DATA")}
     Path(private["HOME"]).mkdir()
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI", "COLUMNS", "LINES")}
     return {**kept, **private, "KERNELTUTOR_WORKSPACE": str(tmp_path / "work")}
 
 

@@ -39,8 +39,8 @@ class MutantsManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Killed(Record, frozen=True):
-    """What came of one mutant. `stage` is the first that failed, None if it survived, and `code` what it said, if it had
-    come to that. `reason` is why a survivor is as good as the reference, if that is declared."""
+    """What came of one mutant. `stage` is the first that failed, None if it survived, and `code` what it said, if it
+    had come to that. `reason` is why a survivor is as good as the reference, if that is declared."""
 
     name: str
     stage: StageName | None

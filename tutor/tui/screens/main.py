@@ -9,6 +9,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 
 from tutor.sets import chapter_title
 from tutor.tui.keys import bindings
@@ -62,6 +63,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         yield KeyLine()
 
     def on_mount(self) -> None:
+        self._fit(self.app.size)
         self.query_one(LadderView).run = self._checks.run
         self.query_one(FindingsList).show(self._checks.run)
         # The frame is on screen before the parts that are slow to import are.
@@ -79,8 +81,11 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         self.run_worker(self._checks.checker.warm())
 
     def on_resize(self, event: events.Resize) -> None:
-        small = event.size.width < 60 or event.size.height < 20
-        self.query_one(LadderView).lines = 1 if small else 2 if event.size.width < 100 else 0
+        self._fit(event.size)
+
+    def _fit(self, size: Size) -> None:
+        small = size.width < 60 or size.height < 20
+        self.query_one(LadderView).lines = 1 if small else 2 if size.width < 100 else 0
 
     # ------------------------------------------------------------ parts
 
