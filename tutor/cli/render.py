@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from tutor.cli.render_compile import compile_lines, speed_lines
 from tutor.cli.render_kernels import kernel_lines, line_of_counts
 from tutor.cli.text import cut, one_line, paint, plain, plural, wrap
+from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import QUESTIONS, CaseResult, Finding, StageName, StageResult, Status, Timing, Verdict
 
 _MARKS: dict[Status, tuple[str, str]] = {
@@ -37,6 +38,9 @@ def render_verdict(verdict: Verdict, *, source: str | None = None, width: int = 
         if not stages:
             continue
         answer, colour = answer_of(stages, names, verdict.timing)
+        estimate = short_estimate(verdict.compile) if "device" in names else None
+        if estimate and answer == "not asked":
+            answer = f"not asked; {estimate}"
         lines += ["", f"{paint(question, 'bold', color)}  {paint(answer, colour, color)}"]
         for stage in stages:
             lines += _stage(stage, verdict, source_lines, width, color)
