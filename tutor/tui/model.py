@@ -9,6 +9,7 @@ from typing import Literal
 
 from tutor.ladder.chip_use import by_chip
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import (
     QUESTIONS,
     STAGES,
@@ -147,6 +148,9 @@ def _so_far(known: Sequence[CaseResult]) -> str:
 
 
 def _remark(run: Run, result: StageResult) -> str:
+    estimate = short_estimate(run.verdict.compile) if result.name == "device" and run.verdict else None
+    if estimate and result.status == "unavailable":
+        return f"{result.reason or result.status}; {estimate}"
     if result.status not in ("passed", "failed"):
         return result.reason or result.status
     if result.name == "trace" and result.status == "passed" and run.trace:
