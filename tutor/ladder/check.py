@@ -93,9 +93,7 @@ class Ladder:
         """What a program does, without judging it; None if it does not trace. `whole`: the jaxpr of the whole program
         with its index maps (of a predict exercise there is none)."""
         traced: KernelsTraced | None = None
-        async with contextlib.aclosing(
-            self.check(exercise, source, path, target="trace", whole_jaxpr=whole)
-        ) as events:
+        async with contextlib.aclosing(self.check(exercise, source, path, target="trace", whole_jaxpr=whole)) as events:
             async for event in events:
                 if isinstance(event, KernelsTraced):
                     traced = event
