@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tutor.cli.render_kernels import kernel_lines, line_of_counts
-from tutor.cli.text import cut, one_line, paint, plain, plural, size, wrap
+from tutor.cli.text import cut, one_line, paint, plain, plural, wrap
 from tutor.protocol import QUESTIONS, CaseResult, Compilation, Finding, StageName, StageResult, Status, Timing, Verdict
+from tutor.tui.text import size
 
 _MARKS: dict[Status, tuple[str, str]] = {
     "passed": ("ok", "green"),
