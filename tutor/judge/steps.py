@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tutor.jaxpr.grid_walk import OperandWalk, step_that_wrote
+from tutor.grid_walk import OperandWalk, step_that_wrote
 from tutor.protocol import BlockWalk, CaseFacts
 
 StepOf = Callable[[int, Sequence[int]], tuple[list[int], list[int]] | None]

@@ -68,9 +68,8 @@ def _trace(job: TraceJob, send: Send) -> None:
     began = time.monotonic()
     entry = _entry(job.attempt)
     text = decode(job.attempt.source)
-    problem = None if job.attempt.own else check_signature(entry, job.attempt.entry, job.cases[0])
-    if problem:
-        raise CannotLoad(problem)
+    if not job.attempt.own:
+        check_signature(entry, job.attempt, job.cases[0])
     send(Loaded([], time.monotonic() - began))
     for position, case in enumerate(job.cases):
         began = time.monotonic()
@@ -144,7 +143,7 @@ def _hazards(job: HazardJob, send: Send) -> None:
             case=job.case.name,
             mode=job.mode,
             outputs=outputs,
-            findings=outcome.findings,
+            findings=[_in_case(problem, job.case) for problem in outcome.findings],
             printed=outcome.printed,
             seconds=time.monotonic() - began,
             unavailable=outcome.unavailable,

@@ -43,21 +43,6 @@ _REFUSALS = (
 )
 
 
-def never_finishes(source: str, seconds: float) -> Finding:
-    """KT406: the run was stopped from outside, and the kernel has waits."""
-    reading = Reading(source)
-    waits = reading.calls("wait", "semaphore_wait", "wait_send", "wait_recv")
-    line = waits[0].lineno if waits else None
-    lines = ", ".join(str(c.lineno) for c in waits[:4])
-    where = f" The kernel waits at line{'s' if len(waits) > 1 else ''} {lines}." if waits else ""
-    message = (
-        f"The kernel did not finish in {seconds:g} seconds, in the simulator of TPU memory. Most often it waits for "
-        f"something that never comes: a copy that was not started, or was waited for already.{where}"
-    )
-    hint = "Every `wait` needs its own `start` on the same semaphore; check also that loops end."
-    return finding("KT406", message, line=line, hint=hint)
-
-
 def _raised(exc: BaseException, reading: Reading, path: str, names: Names) -> Finding:
     kind, text = _innermost(exc)
     place = place_of(exc, path) or place_in_callback(exc, path)
