@@ -179,7 +179,7 @@ class Schedule(Record, frozen=True):
 
 
 class Compilation(Record, frozen=True):
-    """One ahead-of-time compile of one case for one chip."""
+    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it."""
 
     chip: str
     case: str
@@ -189,6 +189,7 @@ class Compilation(Record, frozen=True):
     vmem_capacity: int | None = None
     allocations: list[Allocation] = []
     schedule: Schedule | None = None
+    reference: Schedule | None = None
 
 
 class Timing(Record, frozen=True):

@@ -176,7 +176,8 @@ class StructureJob(Record, frozen=True, tag="structure"):
 
 class CompileJob(Record, frozen=True, tag="compile"):
     """Compile a TPU artifact for one chip, with no TPU. `kernels` are the facts that name operands and lines; `path`
-    is the attempt's, as places in the artifact name it."""
+    is the attempt's, as places in the artifact name it. `estimate`: the schedule is read too; then `values` are `.npz`
+    bytes of the case's integer inputs, which may steer it."""
 
     artifact: bytes
     case: str
@@ -184,6 +185,8 @@ class CompileJob(Record, frozen=True, tag="compile"):
     path: str
     kernels: list[Kernel] = []
     limits: Limits = Limits()
+    estimate: bool = False
+    values: bytes = b""
 
 
 class WitnessJob(Record, frozen=True, tag="witness"):

@@ -28,6 +28,12 @@ ARGUMENTS = {
     "semaphores": [((8, 128), "float32")],
     "gather": [((64, 512), "float32"), ((64, 512), "int32")],
     "different_by_chip": [((256, 128), "float32")],
+    "scale": [((8192, 8192), "bfloat16")],
+    "matmul": [((8192, 8192), "bfloat16"), ((8192, 8192), "bfloat16")],
+    "causal": [((1024, 128), "float32")],
+    "looped": [((8, 128), "float32")],
+    "manual_copies": [((64, 1024), "float32")],
+    "ragged": [((4,), "int32"), ((32, 128), "float32")],
 }
 
 
@@ -235,3 +241,109 @@ def different_by_chip(x):
     return pl.pallas_call(
         double, grid=(256 // height,), in_specs=[rows(height)], out_specs=rows(height), out_shape=same(x)
     )(x)
+
+
+def scale(x, *, bm, bn):
+    m, n = x.shape
+    block = pl.BlockSpec((bm, bn), lambda i, j: (i, j))
+    return pl.pallas_call(double, grid=(m // bm, n // bn), in_specs=[block], out_specs=block, out_shape=same(x))(x)
+
+
+def matmul(a, b, *, bm, bn, bk):
+    (m, k), n = a.shape, b.shape[1]
+
+    def kernel(a_ref, b_ref, o_ref, acc_ref):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            acc_ref[...] = jnp.zeros_like(acc_ref)
+
+        acc_ref[...] += jnp.dot(a_ref[...], b_ref[...], preferred_element_type=jnp.float32)
+
+        @pl.when(pl.program_id(2) == k // bk - 1)
+        def _():
+            o_ref[...] = acc_ref[...].astype(o_ref.dtype)
+
+    return pl.pallas_call(
+        kernel,
+        grid=(m // bm, n // bn, k // bk),
+        in_specs=[pl.BlockSpec((bm, bk), lambda i, j, k: (i, k)), pl.BlockSpec((bk, bn), lambda i, j, k: (k, j))],
+        out_specs=pl.BlockSpec((bm, bn), lambda i, j, k: (i, j)),
+        out_shape=jax.ShapeDtypeStruct((m, n), a.dtype),
+        scratch_shapes=[pltpu.VMEM((bm, bn), jnp.float32)],
+        compiler_params=pltpu.CompilerParams(vmem_limit_bytes=100 << 20),
+    )(a, b)
+
+
+def causal(x):
+    """Only steps with j <= i do anything: 36 of 64."""
+
+    def kernel(x_ref, o_ref, acc_ref):
+        i, j = pl.program_id(0), pl.program_id(1)
+
+        @pl.when(j == 0)
+        def _():
+            acc_ref[...] = jnp.zeros_like(acc_ref)
+
+        @pl.when(j <= i)
+        def _():
+            acc_ref[...] += x_ref[...]
+
+        o_ref[...] = acc_ref[...]
+
+    return pl.pallas_call(
+        kernel,
+        grid=(8, 8),
+        in_specs=[pl.BlockSpec((128, 128), lambda i, j: (jnp.minimum(i, j), 0))],
+        out_specs=pl.BlockSpec((128, 128), lambda i, j: (i, 0)),
+        out_shape=same(x),
+        scratch_shapes=[pltpu.VMEM((128, 128), jnp.float32)],
+    )(x)
+
+
+def looped(x, *, trips):
+    """No grid: a loop in the body."""
+
+    def kernel(x_ref, o_ref):
+        def body(_, value):
+            return value * 1.5 + x_ref[...]
+
+        o_ref[...] = jax.lax.fori_loop(0, trips, body, x_ref[...])
+
+    return pl.pallas_call(kernel, out_shape=same(x))(x)
+
+
+def manual_copies(x):
+    """Eight copies in, by hand, one after the other."""
+
+    def kernel(x_hbm, o_ref, buffer, sem):
+        o_ref[...] = jnp.zeros_like(o_ref)
+
+        def body(i, _):
+            copy = pltpu.make_async_copy(x_hbm.at[pl.ds(pl.multiple_of(i * 8, 8), 8)], buffer, sem)
+            copy.start()
+            copy.wait()
+            o_ref[...] += buffer[...]
+            return 0
+
+        jax.lax.fori_loop(0, 8, body, 0)
+
+    return pl.pallas_call(
+        kernel,
+        in_specs=[ANY],
+        out_shape=jax.ShapeDtypeStruct((8, 1024), x.dtype),
+        scratch_shapes=[pltpu.VMEM((8, 1024), x.dtype), pltpu.SemaphoreType.DMA],
+    )(x)
+
+
+def ragged(counts, x):
+    """As many rounds as the scalar-prefetch operand says."""
+
+    def kernel(counts_ref, x_ref, o_ref):
+        def body(_, value):
+            return value * 1.5 + x_ref[...]
+
+        o_ref[...] = jax.lax.fori_loop(0, counts_ref[pl.program_id(0)], body, x_ref[...])
+
+    block = pl.BlockSpec((8, 128), lambda i, counts: (i, 0))
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(4,), in_specs=[block], out_specs=block)
+    return pl.pallas_call(kernel, grid_spec=spec, out_shape=same(x))(counts, x)

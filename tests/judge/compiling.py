@@ -37,10 +37,18 @@ def line_of(text: str) -> int:
     return SOURCE[: SOURCE.index(text)].count("\n") + 1
 
 
-async def job(stage: Worker, function: str, chips: Iterable[str] = ("v5e",)) -> list[CompileJob]:
+async def job(
+    stage: Worker,
+    function: str,
+    chips: Iterable[str] = ("v5e",),
+    *,
+    estimate: bool = False,
+    values: bytes = b"",
+    **static: int,
+) -> list[CompileJob]:
     """What the compile server is asked for `function`: one job for each chip."""
     inputs = [ArraySpec(f"a{i}", list(s), dtype) for i, (s, dtype) in enumerate(arguments()[function])]
-    case = CaseSpec("small", inputs, [], {}, {})
+    case = CaseSpec("small", inputs, [], dict(static), {})
     attempt = Attempt(SOURCE.encode(), str(KERNELS), function)
     kernels: list[Kernel] = []
     artifacts: list[Artifact] = []
@@ -52,7 +60,7 @@ async def job(stage: Worker, function: str, chips: Iterable[str] = ("v5e",)) -> 
             assert answer.data is not None, answer.findings
             artifacts.append(answer)
     return [
-        CompileJob(artifact.data or b"", "small", chip, str(KERNELS), kernels)
+        CompileJob(artifact.data or b"", "small", chip, str(KERNELS), kernels, estimate=estimate, values=values)
         for artifact in artifacts
         for chip in artifact.chips
     ]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tutor.cli.render_compile import compile_lines
+from tutor.cli.render_compile import compile_lines, speed_lines
 from tutor.cli.render_kernels import kernel_lines, line_of_counts
 from tutor.cli.text import cut, one_line, paint, plain, plural, wrap
+from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import QUESTIONS, CaseResult, Finding, StageName, StageResult, Status, Timing, Verdict
 
 _MARKS: dict[Status, tuple[str, str]] = {
@@ -37,6 +38,9 @@ def render_verdict(verdict: Verdict, *, source: str | None = None, width: int = 
         if not stages:
             continue
         answer, colour = answer_of(stages, names, verdict.timing)
+        estimate = short_estimate(verdict.compile) if "device" in names else None
+        if estimate and answer == "not asked":
+            answer = f"not asked; {estimate}"
         lines += ["", f"{paint(question, 'bold', color)}  {paint(answer, colour, color)}"]
         for stage in stages:
             lines += _stage(stage, verdict, source_lines, width, color)
@@ -93,6 +97,8 @@ def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, 
             yield from _case(case, width, color)
     if stage.name == "compile":
         yield from compile_lines(verdict.compile, width)
+    if stage.name == ("device" if any(s.name == "device" for s in verdict.stages) else "compile"):
+        yield from speed_lines(verdict.compile, width)
     if stage.name == "device" and verdict.timing is not None:
         yield from (f"     {line}" for line in _timed(verdict.timing))
     for finding in stage.findings:

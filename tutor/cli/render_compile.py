@@ -1,12 +1,14 @@
-"""What `compile` found as text: for each chip the VMEM that is used, window by window, and the speed estimate."""
+"""What `compile` found as text: for each chip the VMEM that is used, window by window; and the speed estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tutor.cli.text import one_line, size, wrap
+from tutor.cli.text import one_line, wrap
 from tutor.ladder.chip_use import ChipUse, by_chip
+from tutor.ladder.speed_words import estimate_lines
 from tutor.protocol import Compilation
+from tutor.tui.text import size
 
 _MOST_WINDOWS = 8
 
@@ -17,10 +19,14 @@ def compile_lines(compilations: Sequence[Compilation], width: int) -> Iterator[s
         yield f"     {_chip(use)}"
         if use.largest is not None and use.largest.allocations:
             yield from wrap(_windows(use.largest), width, "       ")
+
+
+def speed_lines(compilations: Sequence[Compilation], width: int) -> Iterator[str]:
+    """The speed estimates, one block a chip."""
     for one in compilations:
-        if one.schedule is not None:
-            bound = one_line(one.schedule.bound)
-            yield f"     {one_line(one.chip)} estimate {one.schedule.total_us:.2g} µs, limited by {bound}"
+        for line in estimate_lines(one):
+            indent = "     " + " " * (len(line) - len(line.lstrip()))
+            yield from wrap(line.strip(), width, indent)
 
 
 def _chip(use: ChipUse) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import msgspec
+
 from tutor.findings import finding
 from tutor.ladder.endings import ending
 from tutor.ladder.lower import SharedLowering
@@ -55,6 +57,8 @@ async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) 
         if case.name in traced.facts and (case.name, chip) in lowered.artifacts
     ]
     findings = [found for some in await asyncio.gather(*(_ruled(runs, job) for job in jobs)) for found in some]
+    if subject.rules is None:  # nobody deceives the judge of a file of their own
+        return [msgspec.structs.replace(found, severity="note") for found in findings]
     if len(jobs) < len(traced.facts):
         message = "What the trace says could not be compared with a lowered program: `lower` says why there is none."
         findings.append(finding("KT391", message, severity="note"))
