@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tutor.cli.text import one_line, size, wrap
+from tutor.cli.text import one_line, wrap
 from tutor.ladder.chip_use import ChipUse, by_chip
 from tutor.ladder.speed_words import estimate_lines
 from tutor.protocol import Compilation
+from tutor.tui.text import size
 
 _MOST_WINDOWS = 8
 

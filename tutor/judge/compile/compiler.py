@@ -101,11 +101,12 @@ def _compile(exported: jax.export.Exported, chip: str, topology: str) -> None:
         mesh = jax.sharding.Mesh(np.array(devices), ("device",))
         whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         ins = [sharding or whole for sharding in exported.in_shardings_jax(mesh)]
-        outs = [sharding or whole for sharding in exported.out_shardings_jax(mesh)]
-        outs = jax.tree.unflatten(exported.out_tree, outs)
+        # The results are laid out as the program says. Its own mesh may have other axes than this one.
+        outs = None if ins else jax.tree.unflatten(exported.out_tree, [whole] * len(exported.out_avals))
+    wide = any(np.dtype(aval.dtype).itemsize > 4 for aval in (*exported.in_avals, *exported.out_avals))
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(exported.in_avals, ins, strict=True)]
     args, keywords = jax.tree.unflatten(exported.in_tree, specs)
-    with compat.target_chip(chip):
+    with compat.target_chip(chip), jax.enable_x64(wide):
         jax.jit(exported.call, out_shardings=outs).lower(*args, **keywords).compile()
 
 
