@@ -29,7 +29,12 @@ def interpret(job: InterpretJob) -> Judged:
     worst: Comparison | None = None
     for seed in job.seeds:
         inputs = oracle.make_inputs(job.case, seed)
-        got = run(list(inputs.values()))
+        try:
+            got = run(list(inputs.values()))
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            return _judged(job.case, None, [_too_large(error, job.case)])
         if job.given is not None and job.given.expected is None:
             continue  # it runs, and there is nothing to compare with
         want = oracle.expected(inputs, job.case)
@@ -50,6 +55,15 @@ def interpret(job: InterpretJob) -> Judged:
         if unreferenced and (doubt := _nan_out_of_nothing(inputs.values(), got, job.case)):
             return _judged(job.case, worst, [doubt])
     return _judged(job.case, worst, worst.findings if worst else [])
+
+
+def _too_large(error: Exception, case: CaseSpec) -> Finding:
+    message = (
+        "Interpret mode runs every array of the kernel, and its blocks and scratch, in ordinary memory. That asked for "
+        "more than a run may use."
+    )
+    hint = "Make the arrays and the scratch smaller; a few blocks along every axis show the same."
+    return finding("KT207", message, raw=str(error)[:2000], case=case.name, hint=hint)
 
 
 def runner(exported: jax.export.Exported) -> Callable[[list[Array]], list[Array]]:

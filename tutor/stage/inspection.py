@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 
 from tutor.findings import finding
@@ -55,8 +57,11 @@ def own_call(attempt: Attempt) -> OwnCall:
     """Load an inspected file and make its arguments. `CannotLoad` if that does not work."""
     assert attempt.own is not None
     _open_up(attempt.own, attempt)
-    module, text = load_module(attempt), decode(attempt.source)
-    function = entry_in(module, attempt)
+    try:
+        module, text = load_module(attempt), decode(attempt.source)
+        function = entry_in(module, attempt)
+    except CannotLoad as refused:
+        raise CannotLoad(_in_own_words(refused.finding, attempt.own)) from None
     arguments = _make_args(module, text, attempt)
     try:
         bound = inspect.signature(function).bind(*arguments)
@@ -226,6 +231,24 @@ def _is_bound(value: Any) -> bool:
 
 
 # ---------------------------------------------------------------- words
+
+
+def _in_own_words(found: Finding, own: OwnFile) -> Finding:
+    """What is different for a file of the user's own: what it may import, and which functions may be judged."""
+    if found.code == "KT104":
+        hint = f"{found.hint or ''} `kerneltutor inspect FILE:FUNCTION` judges another function than `run`.".strip()
+        return msgspec.structs.replace(found, hint=hint)
+    if found.code != "KT109":
+        return found
+    missing = re.search(r"No module named '([^']*)'", found.raw or "")
+    name = f"`{missing[1]}`" if missing else "one of its modules"
+    if own.import_from:
+        message = f"The file imports {name}, which is neither beside it, nor in the working directory, nor installed."
+        hint = "Install it into the environment that kerneltutor runs in, or set PYTHONPATH."
+    else:
+        message = f"The file imports {name}. In the jail it may import only what is installed beside the tutor."
+        hint = "Leave out --jail, if you trust the file: then its own folder and your environment are importable."
+    return msgspec.structs.replace(found, message=message, hint=hint)
 
 
 def _raised(code: str, what: str, error: BaseException, text: str, path: str) -> Finding:

@@ -8,6 +8,7 @@ from tutor.jaxpr import compat
 from tutor.jaxpr.equations import bodies
 from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, KernelParts, kernel_parts
 from tutor.jaxpr.rebind import kernels
+from tutor.stage.explain.table import first_line
 from tutor.stage.explain.where import chain
 
 ONLY_ON_TPU = {
@@ -65,6 +66,15 @@ def refused_for_alias(error: BaseException, jaxpr: compat.Jaxpr) -> str | None:
         f"`{name}` aliases an input, and its last block reaches over the edge of the array. A TPU does that; "
         "interpret mode and the simulator cannot"
     )
+
+
+def not_for_interpret(error: BaseException, jaxpr: compat.Jaxpr) -> str | None:
+    """Why interpret mode stopped, if it says itself that it cannot do such a thing; else None."""
+    if (cannot := refused_for_alias(error, jaxpr)) is not None:
+        return cannot
+    if not isinstance(error, NotImplementedError):
+        return None
+    return f"interpret mode cannot run this kernel: {first_line(str(error))}"
 
 
 def _begins_inside(text: str) -> bool:
