@@ -11,8 +11,8 @@ from tests.tui.fakes import BAD, KERNEL, NOTE, access, events, failing, marked, 
 from tutor.ladder.events import StageStarted
 from tutor.protocol import JaxprLine
 from tutor.tui import text
-from tutor.tui.checks import source_lines
 from tutor.tui.access_model import notes, ref_rows, shareable, tiles_of, work
+from tutor.tui.checks import source_lines
 from tutor.tui.model import (
     Run,
     Rung,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tutor.cli.text import one_line, paint, plain, size, table
 from tutor.protocol import Kernel, MarkedJaxpr
-from tutor.tui.model import LETTERS, ref_rows
+from tutor.tui.access_model import ref_rows
+from tutor.tui.model import LETTERS
 
 COLOURS = {
     "load": "blue",

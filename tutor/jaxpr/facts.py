@@ -19,6 +19,7 @@ from tutor.jaxpr.traffic import OFF_CHIP, operand_walks, traffic
 from tutor.jaxpr.walks import block_laws, block_walks, staged
 from tutor.protocol import Alias, ArraySpec, CaseFacts, CaseSpec, Dot, Kernel, KernelFacts, Operand, Role
 
+
 def case_facts(jaxpr: Jaxpr, case: CaseSpec, values: Mapping[str, Array] | None, file_name: str) -> CaseFacts:
     """What the trace of one case says.
 

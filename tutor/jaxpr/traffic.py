@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tutor.grid_walk import OperandWalk
 from tutor.jaxpr.arrays import Array
 from tutor.jaxpr.compat import Var
-from tutor.grid_walk import OperandWalk
 from tutor.jaxpr.index_maps import block_indices
 from tutor.jaxpr.kernels import KernelParts
 from tutor.jaxpr.nest import Level, Node, item_bytes, per_step, view_bytes
