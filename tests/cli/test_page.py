@@ -99,7 +99,7 @@ def test_lines_both_ways() -> None:
     assert links == {"#s2", "#s3", "#j2", "#j5"}  # from the jaxpr to the source, and back to the first access
     assert {name[1:] for name in links if name} <= set(read.words)
     assert read.words["s2"].split() == ["L2", "x", "=", "x_ref[...]"]
-    assert read.words["j2"].split() == ["2L2a:f32[8]", "<-", "x_ref[...]"]
+    assert read.words["j2"].split() == ["2L2", "a:f32[8]", "<-", "x_ref[...]"]
 
 
 def test_titles_and_roles() -> None:

@@ -229,7 +229,12 @@ def marked(body: list[tuple[str, JaxprLine]] = _BODY) -> MarkedJaxpr:
         at = text.find("<vmem>")
         if at >= 0:
             spans.append(Span(line=number, start=at + 1, end=at + 5, role="space.vmem"))
-    return MarkedJaxpr(text="\n".join(text for text, _ in body), lines=[record for _, record in body], spans=spans)
+    return MarkedJaxpr(
+        text="\n".join(text for text, _ in body),
+        lines=[record for _, record in body],
+        spans=spans,
+        explanations={"get": "Load: copies a slice of a Ref into registers.", "swap": "Store: writes a value."},
+    )
 
 
 BAD = finding(

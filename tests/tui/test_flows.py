@@ -154,7 +154,8 @@ async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
         await run.until(lambda: view.has_focus)
         await run.press("right_square_bracket")
         assert view.cursor == 8 and run.editor.cursor_location[0] == 15
-        assert "L load" in run.lines()[-2] and "line 16" in run.lines()[-2]
+        assert "L load" in run.lines()[-4] and "line 16" in run.lines()[-4]
+        assert "Load: copies a slice of a Ref into registers." in run.lines()[-3]
         await run.press("enter")
         assert run.editor.has_focus and run.editor.cursor_location[0] == 15
 

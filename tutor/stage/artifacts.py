@@ -10,10 +10,10 @@ import jax.export
 
 from tutor.findings import finding
 from tutor.jaxpr import compat
-from tutor.jaxpr.equations import bodies
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.normalise import CPU_ARTIFACT, TPU_ARTIFACT
 from tutor.stage.explain.lowering import explain_lowering
+from tutor.stage.refusals import cpu_cannot_run, refused_for_alias
 from tutor.stage.tracing import Trace
 from tutor.wire import Artifact
 
@@ -36,6 +36,8 @@ def export(trace: Trace, platform: Platform, text: str, path: str) -> Artifact:
     except MemoryError:
         raise
     except Exception as error:
+        if platform == "cpu" and (cannot := refused_for_alias(error, trace.jaxpr)):
+            return Artifact(name, platform, None, [], time.monotonic() - began, unavailable=cannot)
         if platform == "tpu":
             problem = explain_lowering(error, text, path, case_facts(trace.jaxpr, trace.case, None, path))
         else:
@@ -44,26 +46,3 @@ def export(trace: Trace, platform: Platform, text: str, path: str) -> Artifact:
         return Artifact(name, platform, None, [problem], time.monotonic() - began)
     mosaic = "\n".join(compat.mosaic_modules(exported)) if platform == "tpu" else None
     return Artifact(name, platform, data, [], time.monotonic() - began, mosaic=mosaic)
-
-
-ONLY_ON_TPU = {
-    "prng_seed": "TPU random bits",
-    "prng_random_bits": "TPU random bits",
-    "prng_set_seed": "TPU random bits",
-    "get_barrier_semaphore": "a barrier between devices",
-}
-"""Primitives that plain interpret mode has no meaning for."""
-
-
-def cpu_cannot_run(jaxpr: compat.Jaxpr) -> str | None:
-    """Why interpret mode cannot run this program through no fault of it; None if it can."""
-    for eqn in compat.closed(jaxpr).eqns:
-        name = eqn.primitive.name
-        if name in ONLY_ON_TPU:
-            return f"interpret mode has no {ONLY_ON_TPU[name]} (`{name}`)"
-        if name == "dma_start" and compat.is_remote_copy(eqn):
-            return "interpret mode has no copies to another device"
-        for body in bodies(eqn):
-            if cannot := cpu_cannot_run(body.jaxpr):
-                return cannot
-    return None

@@ -236,11 +236,13 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         if self._work.active == "jaxpr":
             if self._trace is None or self._jaxpr.cursor >= len(self._trace.jaxpr.lines):
                 bar.words = Content("")
+                self._work.explain("")
                 return
             record = self._trace.jaxpr.lines[self._jaxpr.cursor]
             here = self._source_line(self._jaxpr.cursor)
             source = self._editor.document.get_line(here - 1) if here is not None else "(edited since)"
             bar.words = about_jaxpr(record, here, source)
+            self._work.explain(self._trace.jaxpr.explanations.get(record.primitive or "", ""))
         else:
             bar.words = about_source(self._trace, self._shift.then(self._editor.cursor_location[0] + 1))
 

@@ -37,6 +37,7 @@ class Work(Vertical):
                 yield JaxprView()
                 yield AccessTable()
         yield LineBar()
+        yield Static(id="meaning")
 
     @property
     def _tabs(self) -> TabbedContent:
@@ -76,6 +77,10 @@ class Work(Vertical):
             view.show(trace.jaxpr)
             table.show(trace.kernels)
 
+    def explain(self, words: str) -> None:
+        """Say what the primitive under the cursor of the jaxpr does."""
+        self.query_one("#meaning", Static).update(Content(visible(words)))
+
     def show_output(self, output: str) -> None:
         """Show what the attempt printed, in a tab that is only there if it printed something."""
         self.run_worker(self._show_output(output), group="output", exclusive=True)
@@ -95,4 +100,5 @@ class Work(Vertical):
     def _turned(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         self.query_one(LineBar).set_class(self.active not in ("edit", "jaxpr"), "-off")
+        self.query_one("#meaning").set_class(self.active != "jaxpr", "-off")
         self.post_message(self.Turned())
