@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from tutor.cli.text import one_line, paint, plain, table, wrap
 from tutor.protocol import Kernel, MarkedJaxpr, Span
-from tutor.tui.model import LETTERS, ref_rows
+from tutor.tui.access_model import ref_rows
+from tutor.tui.model import LETTERS
 from tutor.tui.text import dims, short_dtype, size
 
 COLOURS = {

@@ -9,6 +9,7 @@ import numpy as np
 
 from tutor.findings import finding
 from tutor.judge.diagnosis import Sheet, diagnose
+from tutor.judge.heat import error_map
 from tutor.judge.steps import Store
 from tutor.judge.tolerance import Array, Measured, bounds_for, measure
 from tutor.protocol import CaseError, CaseSpec, Finding, ToleranceSpec
@@ -83,6 +84,7 @@ def _wrong(
         first_bad=list(first),
         block=step[0] if step else None,
         grid_step=step[1] if step else None,
+        by_block=error_map(position, measured, block),
     )
     name = case.outputs[position].name if position < len(case.outputs) else f"output {position}"
     shape = tuple(block) if block is not None and len(block) == measured.got.ndim else None

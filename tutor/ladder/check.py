@@ -14,7 +14,7 @@ from tutor.findings import finding
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.device import device_stage, find_device
-from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.lower import SharedLowering, lower_stage
@@ -86,6 +86,18 @@ class Ladder:
         """What the stages of one check ask the workers through."""
         return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
 
+    async def trace(
+        self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False
+    ) -> KernelsTraced | None:
+        """What a program does, without judging it; None if it does not trace. `whole`: the jaxpr of the whole program
+        with its index maps (of a predict exercise there is none)."""
+        traced: KernelsTraced | None = None
+        async with contextlib.aclosing(self.check(exercise, source, path, target="trace", whole_jaxpr=whole)) as events:
+            async for event in events:
+                if isinstance(event, KernelsTraced):
+                    traced = event
+        return traced
+
     async def aclose(self) -> None:
         """End the workers."""
         await asyncio.gather(self.stage.aclose(), self.judge.aclose(), self.compiler.aclose())
@@ -150,7 +162,7 @@ class Check:
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
                 "structure": structure_stage(self._runs, traced, lowering),
                 "hazards": hazards_stage(self._runs, traced),
-                "lower": lower_stage(lowering),
+                "lower": self._lower(lowering),
                 "compile": self._compile(traced, lowering),
                 "device": self._device(),
             }
@@ -194,7 +206,7 @@ class Check:
             reason = skip_reason("trace", self._done)
             self._finish(stage_result("trace", status="skipped", reason=reason) if reason else traced.trace)
             if traced.marked is not None and not reason:
-                self.events.put_nowait(KernelsTraced(kernels=traced.kernels, jaxpr=traced.marked))
+                self.events.put_nowait(KernelsTraced(traced.kernels, traced.marked, tuple(traced.facts.values())))
         return traced
 
     async def _stage(self, name: StageName, work: Coroutine[Any, Any, StageResult]) -> None:
@@ -221,6 +233,12 @@ class Check:
 
     async def _device(self) -> StageResult:
         result, self._timing = await device_stage(self._runs)
+        return result
+
+    async def _lower(self, lowering: SharedLowering) -> StageResult:
+        result = await lower_stage(lowering)
+        if (mosaic := (await lowering.get()).mosaic) is not None:
+            self.events.put_nowait(Lowered(*mosaic, path=self.subject.attempt.path))
         return result
 
     def _case_known(self, case: CaseResult) -> None:

@@ -8,12 +8,21 @@ from types import MappingProxyType
 from typing import Literal
 
 from tutor.ladder.chip_use import by_chip
-from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.events import (
+    CaseFinished,
+    CheckFinished,
+    Event,
+    KernelsTraced,
+    Lowered,
+    StageFinished,
+    StageStarted,
+)
 from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import (
     QUESTIONS,
     STAGES,
     AccessKind,
+    CaseFacts,
     CaseResult,
     Compilation,
     Finding,
@@ -47,11 +56,12 @@ _SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Trace:
-    """The last trace that worked, and the lines that it was made from."""
+    """The last trace that worked, and the lines that it was made from. `facts` are those of every case."""
 
     lines: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     jaxpr: MarkedJaxpr
+    facts: tuple[CaseFacts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Run:
     results: Mapping[StageName, StageResult] = field(default_factory=lambda: MappingProxyType({}))
     cases: Mapping[StageName, tuple[CaseResult, ...]] = field(default_factory=lambda: MappingProxyType({}))
     trace: Trace | None = None
+    lowered: Lowered | None = None
     verdict: Verdict | None = None
     trouble: str | None = None
 
@@ -84,8 +95,10 @@ def advance(run: Run, event: Event) -> Run:
             return replace(run, cases=MappingProxyType({**run.cases, stage: told}))
         case StageFinished(result):
             return replace(run, results=MappingProxyType({**run.results, result.name: result}))
-        case KernelsTraced(kernels, jaxpr):
-            return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr))
+        case KernelsTraced(kernels, jaxpr, facts):
+            return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr, facts))
+        case Lowered():
+            return replace(run, lowered=event)
         case CheckFinished(verdict):
             results = MappingProxyType({**run.results, **{stage.name: stage for stage in verdict.stages}})
             asked = tuple(stage.name for stage in verdict.stages)  # a predict exercise has two only
@@ -281,42 +294,3 @@ def per_line(kernels: Sequence[Kernel], line: int) -> Iterator[str]:
                 words = f"{access.kind.replace('_', ' ')} {access.ref}"
                 tally[words] = tally.get(words, 0) + 1
     return (words if count == 1 else f"{words} ×{count}" for words, count in tally.items())
-
-
-# ---------------------------------------------------------------- the access table
-
-
-@dataclass(frozen=True)
-class RefRow:
-    """One Ref of a kernel and what a grid step does with it. A count of None depends on data."""
-
-    ref: str
-    role: str
-    space: str
-    shape: list[int]
-    dtype: str
-    block: list[int | None] | None
-    counts: dict[str, int | None]
-    bytes_per_step: int | None
-
-
-def ref_rows(kernel: Kernel) -> list[RefRow]:
-    """The access table of one kernel, in the order of its operands; Refs made inside the body come last."""
-    groups: dict[AccessKind, str] = {"load": "L", "store": "S", "accumulate": "A", "copy_start": "C"}
-    named = {operand.name for operand in kernel.operands}
-    inner = {access.ref: access for access in kernel.accesses if access.ref not in named}
-    rows: list[tuple[str, str, str, list[int], str, list[int | None] | None]]
-    rows = [(o.name, o.role, o.space, o.shape, o.dtype, o.block_shape) for o in kernel.operands]
-    rows += [(a.ref, "inner", a.space, a.shape, a.dtype, None) for a in inner.values()]
-    result = []
-    for name, role, space, shape, dtype, block in rows:
-        mine = [a for a in kernel.accesses if a.ref == name]
-        tally = {key: total([a.per_step for a in mine if a.kind == kind]) for kind, key in groups.items()}
-        moved = total([a.bytes_per_step for a in mine if a.kind in groups])
-        result.append(RefRow(name, role, space, shape, dtype, block, tally, moved))
-    return result
-
-
-def total(numbers: Sequence[int | None]) -> int | None:
-    """The sum, or None if any part depends on data."""
-    return None if None in numbers else sum(number or 0 for number in numbers)

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Markdown, Static, TabbedContent, TabPane, Tabs
 
+from tutor.tui.access_model import notes
 from tutor.tui.model import Trace
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
@@ -36,6 +37,7 @@ class Work(Vertical):
             with TabPane("Jaxpr", id="jaxpr"):
                 yield JaxprView()
                 yield AccessTable()
+                yield Static(id="access-notes")
         yield LineBar()
         yield Static(id="meaning")
 
@@ -75,7 +77,11 @@ class Work(Vertical):
             table.clear(columns=True)
         else:
             view.show(trace.jaxpr)
-            table.show(trace.kernels)
+            table.show(trace.kernels, trace.facts[0] if trace.facts else None)
+        said = notes(trace.jaxpr) if trace is not None and trace.kernels else []
+        remarks = self.query_one("#access-notes", Static)
+        remarks.update(Content(visible("\n".join(said), keep="\n")))
+        remarks.set_class(not said, "-off")
 
     def explain(self, words: str) -> None:
         """Say what the primitive under the cursor of the jaxpr does."""
