@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tutor.cli.marked import access_table, marked_text, pieces
+from tutor.cli.access_table import access_table, of_kernels
+from tutor.cli.marked import marked_text, pieces
 from tutor.cli.page import page
-from tutor.protocol import Access, JaxprLine, Kernel, MarkedJaxpr, Operand, Span
+from tutor.protocol import Access, CaseFacts, JaxprLine, Kernel, KernelFacts, MarkedJaxpr, Operand, Span, Staged
 from tutor.sets import builtin_root
 from tutor.tui.theme import DARK, LIGHT
 
@@ -120,7 +121,7 @@ def test_regions_fold() -> None:
 
 def test_table_and_notes() -> None:
     text = re.sub(r"<[^>]*>", " ", shown())
-    assert "x_ref vmem 32 f32 8 1 · · · 32 B" in " ".join(text.split())
+    assert "x_ref vmem 8 f32 1 · · · 32 B - 1 tile for 8 values 32" in " ".join(text.split())
     assert "one step 1 ×? · ·" in " ".join(text.split())
     assert "grid 4×?; 128 B in" in text
     assert "depends on data" in text and "in a branch" in text
@@ -198,13 +199,28 @@ def test_plain_and_coloured_text_say_the_same() -> None:
 
 
 def test_table_for_a_terminal() -> None:
-    assert access_table(KERNEL)[:5] == [
+    facts = KernelFacts(KERNEL, [], [], [], None, False, None, staged=[Staged("x_ref", 4, 128, 2, 64)])
+    text = access_table(KERNEL, facts)
+    assert text[:5] == [
         "kernel: grid 4×?; 128 B in, 128 B out over the whole grid",
-        "  ref       space  shape  dtype  block  loads  stores  accum.  copies  bytes/step",
-        "  x_ref     vmem   32     f32    8          1       ·       ·       ·        32 B",
-        "  o_ref     vmem   32     f32    8          ·      ×?       ·       ·          ×?",
-        "  one step                                  1      ×?       ·       ·",
+        "  ref       space  block  dtype  loads  stores  accum.  copies  bytes/step  moved  least  "
+        "work                 array",
+        "  x_ref     vmem   8      f32        1       ·       ·       ·        32 B  128 B   64 B  "
+        "1 tile for 8 values  32",
+        "  o_ref     vmem   8      f32        ·      ×?       ·       ·          ×?      -         "
+        "×? tiles             32",
+        "  one step                           1      ×?       ·       ·",
     ]
+    assert "moves again" in " ".join(text)
+    assert max(map(len, access_table(KERNEL, facts, width=40))) <= 57  # the heading alone is not cut
+
+
+def test_kernels_find_their_facts() -> None:
+    facts = KernelFacts(KERNEL, [], [], [], None, False, None)
+    small, other = CaseFacts("small", [facts], [], []), CaseFacts("wide", [facts], [], [])
+    assert of_kernels([KERNEL], [other, small]) == [(KERNEL, facts)]
+    assert of_kernels([KERNEL], [other]) == [(KERNEL, None)]
+    assert of_kernels([KERNEL, KERNEL], [small]) == [(KERNEL, None)] * 2
 
 
 # ---------------------------------------------------------------- the verb
