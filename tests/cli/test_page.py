@@ -132,6 +132,14 @@ def test_without_places_there_is_no_source() -> None:
     assert "def kernel" not in shown(marks=marks)
 
 
+def test_what_could_be_shared_is_said_unless_it_would_tell_answers() -> None:
+    load = JaxprLine("load", "x_ref", "vmem", None, None, 1, 0, "get")
+    marks = MarkedJaxpr("  a <- x_ref[...]\n  b <- x_ref[...]", [load, load], [])
+    words = "x_ref is loaded twice, the same elements: one load"
+    assert words in shown(marks=marks)
+    assert words not in page("Count", "attempt.py", "", [], marks)
+
+
 # ---------------------------------------------------------------- what cannot get out of it
 
 HOSTILE = (

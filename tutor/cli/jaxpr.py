@@ -61,7 +61,7 @@ def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_html: b
     for kernel, facts in of_kernels(traced.kernels, traced.facts):
         click.echo()
         click.echo("\n".join(access_table(kernel, facts, color=session.color, width=width)))
-    for note in notes(traced.jaxpr):
+    for note in notes(traced.jaxpr) if traced.kernels else []:  # before a predict exercise is solved, it would tell
         click.echo("\n".join(["", *wrap(note, width or 88)]))
     return ExitCode.DONE
 

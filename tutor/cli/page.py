@@ -62,7 +62,9 @@ def page(
     marks: MarkedJaxpr,
     facts: Sequence[CaseFacts] = (),
 ) -> str:
-    """The whole page. Every text may hold anything: it is escaped, and control characters are written out."""
+    """The whole page. Every text may hold anything: it is escaped, and control characters are written out.
+
+    Without `kernels` (a predict exercise that is not solved) nothing is said of what they do."""
     style, script = _asset("jaxpr.css"), _asset("jaxpr.js")
     linked = any(line.source_line for line in marks.lines)
     return _environment().get_template("jaxpr.html").render(
@@ -77,7 +79,7 @@ def page(
             (heading(kernel), table_rows(kernel, more), table_notes(kernel, more))
             for kernel, more in of_kernels(kernels, facts)
         ],
-        notes=notes(marks),
+        notes=notes(marks) if kernels else [],
         kinds=KINDS,
         head=HEAD,
         numbers=NUMBERS,
