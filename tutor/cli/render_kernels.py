@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tutor.cli.marked import COLOURS, grid_text
+from tutor.cli.access_table import grid_text
+from tutor.cli.marked import COLOURS
 from tutor.cli.text import cut, one_line, paint, plural, table, times
 from tutor.protocol import Access, Kernel
 from tutor.tui.model import LETTERS
