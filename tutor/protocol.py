@@ -62,6 +62,19 @@ class Finding(Record, frozen=True):
     hint: str | None = None
 
 
+class ErrorMap(Record, frozen=True):
+    """Where one output is wrong, in at most 32 by 32 cells.
+
+    The output (number `output` of the entry) is seen as a matrix: its last axis runs to the right, all others down.
+    A cell covers `cell` = (rows, columns) elements of it, whole blocks where the blocks are known. `bad[r][c]` counts
+    elements outside their bound, `worst[r][c]` is the largest absolute error; None where it is no finite number."""
+
+    output: int
+    cell: list[int]
+    bad: list[list[int]]
+    worst: list[list[float | None]]
+
+
 class CaseError(Record, frozen=True):
     """How far a result is from what was expected. `block` and `grid_step` name the step that wrote `first_bad`."""
 
@@ -70,6 +83,7 @@ class CaseError(Record, frozen=True):
     first_bad: list[int] | None = None
     block: list[int] | None = None
     grid_step: list[int] | None = None
+    by_block: ErrorMap | None = None
 
 
 class CaseResult(Record, frozen=True):
@@ -165,7 +179,7 @@ class Schedule(Record, frozen=True):
 
 
 class Compilation(Record, frozen=True):
-    """One ahead-of-time compile of one case for one chip."""
+    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it."""
 
     chip: str
     case: str
@@ -175,6 +189,7 @@ class Compilation(Record, frozen=True):
     vmem_capacity: int | None = None
     allocations: list[Allocation] = []
     schedule: Schedule | None = None
+    reference: Schedule | None = None
 
 
 class Timing(Record, frozen=True):
@@ -319,11 +334,40 @@ class BlockWalk(Record, frozen=True):
     moved: bool = False
 
 
+class BlockLaw(Record, frozen=True):
+    """Which block one operand has at every step of a grid that is too long to list, as a sum over the grid's axes.
+
+    At the grid index (i0, i1, …) the index map gives `base[d]` plus, for each axis k, a share of `terms[d][k]`: if
+    that has one number a, the share is a * ik, else it is `terms[d][k][ik]`. The rest is as in `BlockWalk`."""
+
+    operand: str
+    array_shape: list[int]
+    block_shape: list[int]
+    base: list[int]
+    terms: list[list[list[int]]]
+    output: int | None = None
+    element: list[bool] = []
+    moved: bool = False
+
+
+class Staged(Record, frozen=True):
+    """What the pipeline moves for one blocked operand over the whole grid: fetches, or write-backs of an output.
+
+    A block whose index did not change does not move again. `least_…`: if each block that is visited moved once."""
+
+    operand: str
+    moves: int
+    bytes: int
+    least_moves: int
+    least_bytes: int
+
+
 class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
     `output_arguments[i]` is the entry's output that output i flows to. `walks` are there for grids of at most 4,096
-    steps whose index maps can be worked out. `vmem_limit_bytes` is what the kernel itself asks for."""
+    steps whose index maps can be worked out; `laws` for longer ones (up to 2,000,000 steps) where the index map is a
+    sum over the axes; `staged` for both. `vmem_limit_bytes` is what the kernel itself asks for."""
 
     kernel: Kernel
     inside: list[Primitive]
@@ -335,11 +379,14 @@ class KernelFacts(Record, frozen=True):
     output_arguments: list[int | None] = []
     walks: list[BlockWalk] = []
     vmem_limit_bytes: int | None = None
+    laws: list[BlockLaw] = []
+    staged: list[Staged] = []
 
 
 class CaseFacts(Record, frozen=True):
     """What tracing one case found. `outside` are the primitives outside every kernel that are neither layout nor
-    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs."""
+    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs; `doubts`
+    are said only where the numbers are wrong."""
 
     case: str
     kernels: list[KernelFacts]
@@ -348,6 +395,7 @@ class CaseFacts(Record, frozen=True):
     suspects: list[Finding] = []
     modes: list[str] = []
     jaxpr_sha256: str = ""
+    doubts: list[Finding] = []
 
 
 # ---------------------------------------------------------------- what is asked of the workers
@@ -376,10 +424,15 @@ class CaseSpec(Record, frozen=True):
 
 
 class ToleranceSpec(Record, frozen=True):
-    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact."""
+    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact.
+
+    `rtol` and `atol` (both or neither, only from `TOL` of an inspected file) have NumPy's meaning, stand in place of
+    the others, and hold for integers too."""
 
     rel_l2: float | None = None
     elementwise: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
 
 
 class Limits(Record, frozen=True):

@@ -12,15 +12,20 @@ from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinish
 from tutor.protocol import (
     STAGES,
     Access,
+    ArraySpec,
     AttemptId,
+    BlockWalk,
+    CaseFacts,
     CaseResult,
     Environment,
     Finding,
     JaxprLine,
     Kernel,
+    KernelFacts,
     MarkedJaxpr,
     Operand,
     Span,
+    Staged,
     StageName,
     StageResult,
     Status,
@@ -192,6 +197,31 @@ KERNEL = Kernel(
 )  # fmt: skip
 
 
+def walk(name: str, shape: list[int], axes: tuple[int, int], output: int | None = None) -> BlockWalk:
+    blocks = [[(i, j, k)[axis] for axis in axes] for i in range(4) for j in range(4) for k in range(8)]
+    return BlockWalk(operand=name, array_shape=shape, block_shape=[128, 128], blocks=blocks, output=output)
+
+
+FACTS = CaseFacts(
+    case="square", outside=[], outputs=[ArraySpec("o", [512, 512], "bfloat16")],
+    kernels=[
+        KernelFacts(
+            kernel=KERNEL, inside=[], dots=[], aliases=[], steps=128, interpret=False, line=23, output_arguments=[0],
+            walks=[
+                walk("a_ref", [512, 1024], (0, 2)),
+                walk("b_ref", [1024, 512], (2, 1)),
+                walk("o_ref", [512, 512], (0, 1), 0),
+            ],
+            staged=[
+                Staged("a_ref", 128, 4 << 20, 32, 1 << 20),
+                Staged("b_ref", 128, 4 << 20, 32, 1 << 20),
+                Staged("o_ref", 16, 512 << 10, 16, 512 << 10),
+            ],
+        )
+    ],
+)  # fmt: skip
+
+
 def line(text: str, **facts: object) -> tuple[str, JaxprLine]:
     return text, JaxprLine(**facts)  # type: ignore[arg-type]
 
@@ -229,7 +259,12 @@ def marked(body: list[tuple[str, JaxprLine]] = _BODY) -> MarkedJaxpr:
         at = text.find("<vmem>")
         if at >= 0:
             spans.append(Span(line=number, start=at + 1, end=at + 5, role="space.vmem"))
-    return MarkedJaxpr(text="\n".join(text for text, _ in body), lines=[record for _, record in body], spans=spans)
+    return MarkedJaxpr(
+        text="\n".join(text for text, _ in body),
+        lines=[record for _, record in body],
+        spans=spans,
+        explanations={"get": "Load: copies a slice of a Ref into registers.", "swap": "Store: writes a value."},
+    )
 
 
 BAD = finding(
@@ -306,7 +341,7 @@ def events(results: Sequence[StageResult], *, output: str = "", jaxpr: MarkedJax
     for result in results:
         played += [StageStarted(result.name), StageFinished(result)]
         if result.name == "trace" and result.status == "passed":
-            played.append(KernelsTraced([KERNEL], jaxpr or marked()))
+            played.append(KernelsTraced([KERNEL], jaxpr or marked(), (FACTS,)))
     good = all(result.status in ("passed", "unavailable") for result in results)
     return [*played, CheckFinished(verdict(results, passed=good, output=output))]
 

@@ -154,7 +154,8 @@ async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
         await run.until(lambda: view.has_focus)
         await run.press("right_square_bracket")
         assert view.cursor == 8 and run.editor.cursor_location[0] == 15
-        assert "L load" in run.lines()[-2] and "line 16" in run.lines()[-2]
+        assert "L load" in run.lines()[-4] and "line 16" in run.lines()[-4]
+        assert "Load: copies a slice of a Ref into registers." in run.lines()[-3]
         await run.press("enter")
         assert run.editor.has_focus and run.editor.cursor_location[0] == 15
 
@@ -178,9 +179,13 @@ async def test_the_access_table_counts_loads_and_bytes(tmp_path: Path) -> None:
         await run.press("f8")
         table = run.one(AccessTable)
         rows = [[cell.plain for cell in table.get_row_at(row)] for row in range(table.row_count)]
-        assert rows[0] == ["a_ref", "vmem", "512×1024", "bf16", "128×128", "1", "·", "·", "·", "32 KiB"]
-        assert rows[3] == ["acc_ref", "vmem", "128×128", "f32", "128×128", "2", "1", "1", "·", "256 KiB"]
-        assert rows[4][2:9] == ["grid 4×4×8", "in 8 MiB", "out 512 KiB", "4", "2", "1", "·"]
+        assert rows[0] == [
+            "a_ref", "vmem", "128×128", "bf16", "1", "·", "·", "·", "32 KiB", "4 MiB", "1 MiB, ×4", "8 tiles",
+            "512×1024",
+        ]  # fmt: skip
+        assert rows[2][9:11] == ["512 KiB", "the same"]
+        assert rows[3][4:11] == ["2", "1", "1", "·", "256 KiB", "-", ""]
+        assert rows[4][2:11] == ["grid 4×4×8", "", "4", "2", "1", "·", "all:", "in 8 MiB", "out 512 KiB"]
 
 
 async def test_the_list_of_exercises_filters_and_opens(tmp_path: Path) -> None:

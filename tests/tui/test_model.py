@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.tui.fakes import BAD, KERNEL, NOTE, access, events, failing, marked, passing, stage
 from tutor.ladder.events import StageStarted
 from tutor.protocol import JaxprLine
 from tutor.tui import text
+from tutor.tui.access_model import notes, ref_rows, shareable, tiles_of, work
 from tutor.tui.checks import source_lines
 from tutor.tui.model import (
     Run,
@@ -24,7 +26,6 @@ from tutor.tui.model import (
     in_words,
     ladder,
     letters,
-    ref_rows,
 )
 
 
@@ -123,6 +124,56 @@ def test_the_access_table_counts_and_keeps_refs_made_inside() -> None:
     rows = {row.ref: row for row in ref_rows(_with([*KERNEL.accesses, access("inner", "load", 5)]))}
     assert rows["acc_ref"].counts == {"L": 2, "S": 1, "A": 1, "C": 0} and rows["acc_ref"].bytes_per_step == 262144
     assert list(rows)[-1] == "inner" and rows["inner"].role == "inner"
+
+
+def test_the_access_table_names_the_unit_that_works() -> None:
+    def of(space: str, *shapes: list[int], kind: str = "load", dtype: str = "float32") -> str:
+        made = [structs.replace(access("r", kind, 1, dtype=dtype), shape=shape) for shape in shapes]
+        return work(space, made)
+
+    assert of("smem", []) == "scalar core"
+    assert of("vmem", [1]) == "1 tile for 1 value", "one value costs a whole tile of vector work"
+    assert of("vmem", [8, 128]) == "1 tile" and of("vmem", [8, 128], [16, 256]) == "5 tiles"
+    assert of("any", [8, 128], kind="copy_start") == "DMA" and of("vmem") == ""
+    assert work("vmem", [structs.replace(access("r", "load", 1), per_step=None)]) == "×? tiles"
+
+
+def test_narrow_dtypes_are_packed_in_rows() -> None:
+    shapes = {"float32": 2, "bfloat16": 1, "int8": 1, "float8_e4m3fn": 1}
+    assert {dtype: tiles_of([16, 128], dtype) for dtype in shapes} == shapes
+    assert tiles_of([33, 128], "int8") == 2 and tiles_of([3, 9, 130], "float32") == 12
+
+
+def _load(ref: str, index: str, source: int, depth: int = 2, kind: str = "load"):
+    text = f"v <- {ref}{index}" if kind == "load" else f"{ref}{index} <- v"
+    return text, JaxprLine(kind=kind, ref=ref, source_line=source, depth=depth, kernel=0)
+
+
+def test_two_loads_that_could_be_one_are_noted() -> None:
+    twice = marked([_load("x", "[:]", 3), _load("y", "[:]", 3), _load("x", "[:]", 5)])
+    assert [(pair.first, pair.again) for pair in shareable(twice)] == [(0, 2)]
+    assert notes(twice) == [
+        "x is loaded twice, the same elements (lines 3 and 5): one load, kept in a variable, is enough."
+    ]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        _load("x", "[:]", 4, kind="store"),
+        _load("x", "[0]", 4, kind="accumulate"),
+        ("dma_wait", JaxprLine(kind="copy_wait", ref="y", depth=2, kernel=0)),
+    ],
+)
+def test_what_may_have_changed_is_loaded_again_for_good_reason(between) -> None:
+    assert not shareable(marked([_load("x", "[:]", 3), between, _load("x", "[:]", 5)]))
+
+
+def test_loads_in_two_branches_or_of_two_slices_or_kernels_are_not_shared() -> None:
+    other = ("  branch 1 {", JaxprLine(depth=3, kernel=0))
+    assert not shareable(marked([_load("x", "[:]", 3, 4), other, _load("x", "[:]", 5, 4)]))
+    assert not shareable(marked([_load("x", "[0]", 3), _load("x", "[1]", 3)]))
+    assert not shareable(marked([_load("x", "[:]", 3), _load("x", "[:]", 5, 4)])), "a loop may store behind it"
 
 
 def test_a_source_line_leads_to_its_access_before_anything_else() -> None:

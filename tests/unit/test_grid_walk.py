@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutor.jaxpr.grid_walk import OperandWalk, grid_index, step_count, step_number, step_that_wrote
+from tutor.grid_walk import OperandWalk, find_law, follow_law, grid_index, step_count, step_number, step_that_wrote
 
 grids = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
@@ -120,3 +120,28 @@ def test_a_million_steps():
     assert (walk.transfers, walk.bytes_moved()) == (10_000, 800 * 12800 * 4)
     assert (walk.never_visited(), walk.revisited(), walk.out_of_range()) == ([], [], None)
     assert step_that_wrote(walk, (799, 0)) == ((99, 0), (99, 0, 99))
+
+
+@given(grids, st.integers(0, 3), st.data())
+def test_a_sum_over_axes_is_found_and_followed(grid, rank, data):
+    number = st.integers(-3, 3)
+    base = data.draw(st.lists(number, min_size=rank, max_size=rank))
+    terms = [[data.draw(st.lists(number, min_size=n, max_size=n)) if n > 1 else [0] for n in grid] for _ in range(rank)]
+    blocks = np.array(
+        [
+            [base[d] + sum(terms[d][k][i] for k, i in enumerate(index)) for d in range(rank)]
+            for index in itertools.product(*map(range, grid))
+        ],
+        np.int64,
+    ).reshape(step_count(grid), rank)
+    law = find_law(blocks, grid)
+    assert law is not None and (follow_law(*law, grid) == blocks).all()
+
+
+def test_a_product_of_axes_is_no_sum():
+    assert find_law(np.array([[0], [0], [0], [1]]), (2, 2)) is None
+
+
+def test_a_law_for_another_grid_is_refused():
+    with pytest.raises(ValueError, match="3 shares for a grid axis of 2"):
+        follow_law([0], [[[0, 1, 5]]], (2,))

@@ -15,11 +15,9 @@ from tutor.jaxpr.names import clean
 from tutor.jaxpr.nest import Level, Node, count, read_kernel
 from tutor.jaxpr.notation import parameter
 from tutor.jaxpr.outside import KernelCall, Program, Source, primitives, read_program
-from tutor.jaxpr.traffic import OFF_CHIP, operand_walk, traffic
-from tutor.protocol import Alias, ArraySpec, BlockWalk, CaseFacts, CaseSpec, Dot, Kernel, KernelFacts, Operand, Role
-
-MOST_WALKED = 4096
-"""Grids of more steps are not written out step by step."""
+from tutor.jaxpr.traffic import OFF_CHIP, operand_walks, traffic
+from tutor.jaxpr.walks import block_laws, block_walks, staged
+from tutor.protocol import Alias, ArraySpec, CaseFacts, CaseSpec, Dot, Kernel, KernelFacts, Operand, Role
 
 
 def case_facts(jaxpr: Jaxpr, case: CaseSpec, values: Mapping[str, Array] | None, file_name: str) -> CaseFacts:
@@ -61,7 +59,10 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
     level = read_kernel(parts.jaxpr, parts.names, file_name)
     steps = None if None in call.grid else math.prod(g for g in call.grid if g is not None)
     moved_outputs = {s.output[1] for s in program.outputs if s.output and s.output[0] == number and s.moved}
-    moved = traffic(level, parts, call.grid, steps, call.values)
+    walks = operand_walks(parts, call.grid, call.values[: len(parts.prefetch)])
+    named = {level.refs[ref].name: walk for ref, walk in walks.items()}
+    outputs = {level.refs[ref].name: i for i, ref in enumerate(parts.outputs)}
+    moved = traffic(level, parts, call.grid, steps, call.values, walks)
     kernel = Kernel(
         name=clean(parts.name),
         primitive=parts.primitive,
@@ -88,31 +89,11 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
         interpret=parts.interpret,
         line=call.place.line if call.place else None,
         output_arguments=[_flows_to(program.outputs, (number, i)) for i in range(len(parts.outputs + call.written))],
-        walks=_walks(call, level, steps, moved_outputs),
+        walks=block_walks(named, outputs, moved_outputs),
         vmem_limit_bytes=getattr(call.node.eqn.params.get("compiler_params"), "vmem_limit_bytes", None),
+        laws=block_laws(named, outputs, moved_outputs),
+        staged=staged(named),
     )
-
-
-def _walks(call: KernelCall, level: Level, steps: int | None, moved: set[int]) -> list[BlockWalk]:
-    if steps is None or steps > MOST_WALKED:
-        return []
-    parts = call.parts
-    found = []
-    for ref in parts.inputs + parts.outputs:
-        walk = operand_walk(parts, ref, call.grid, call.values[: len(parts.prefetch)])
-        if walk is not None:
-            found.append(
-                BlockWalk(
-                    operand=level.refs[ref].name,
-                    array_shape=list(walk.array_shape),
-                    block_shape=list(walk.block_shape),
-                    blocks=walk.blocks.tolist(),
-                    output=(output := parts.outputs.index(ref) if ref in parts.outputs else None),
-                    element=list(walk.element),
-                    moved=output in moved,
-                )
-            )
-    return found
 
 
 def _operands(call: KernelCall, level: Level) -> list[Operand]:

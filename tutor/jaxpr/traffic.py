@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tutor.grid_walk import OperandWalk
 from tutor.jaxpr.arrays import Array
 from tutor.jaxpr.compat import Var
-from tutor.jaxpr.grid_walk import OperandWalk
 from tutor.jaxpr.index_maps import block_indices
 from tutor.jaxpr.kernels import KernelParts
 from tutor.jaxpr.nest import Level, Node, item_bytes, per_step, view_bytes
@@ -45,21 +45,34 @@ def operand_walk(
     )  # fmt: skip
 
 
+def operand_walks(
+    parts: KernelParts, grid: Sequence[int | None], tables: Sequence[Array | None]
+) -> dict[Var, OperandWalk]:
+    """The walks of all blocked operands that can be worked out."""
+    found = {ref: operand_walk(parts, ref, grid, tables) for ref in parts.inputs + parts.outputs}
+    return {ref: walk for ref, walk in found.items() if walk is not None}
+
+
 def traffic(
-    level: Level, parts: KernelParts, grid: Sequence[int | None], steps: int | None, values: Sequence[Array | None]
+    level: Level,
+    parts: KernelParts,
+    grid: Sequence[int | None],
+    steps: int | None,
+    values: Sequence[Array | None],
+    walks: Mapping[Var, OperandWalk],
 ) -> Traffic:
     """Block fetches whose index changed (the first counts), write-backs, and copies from or to HBM or ANY.
 
     The part of a block that lies beyond its array does not count. Scalar-prefetch operands are no blocks and do not
     count. Copies count as often as they really run where that follows from the grid and the tables, else in every step
-    with the largest branch of each `cond`. `values` are the contents of the operands, None where unknown."""
+    with the largest branch of each `cond`. `values` are the contents of the operands, None where unknown; `walks` those
+    of the blocked operands."""
     read, written = _copies(level, parts, grid, steps, values)
-    tables = values[: len(parts.prefetch)]
     for ref in parts.inputs + parts.outputs:
         mapping = parts.mapping(ref)
         if mapping is None or mapping.space in (*OFF_CHIP, "semaphore"):
             continue
-        walk = operand_walk(parts, ref, grid, tables)
+        walk = walks.get(ref)
         moved = None if walk is None else walk.bytes_moved()
         if ref in parts.outputs:
             written = None if written is None or moved is None else written + moved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tutor.protocol import CaseResult, Kernel, MarkedJaxpr, StageName, StageResult, Verdict
+from tutor.protocol import CaseFacts, CaseResult, Kernel, MarkedJaxpr, StageName, StageResult, Verdict
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,22 @@ class StageFinished:
 
 @dataclass(frozen=True)
 class KernelsTraced:
-    """The attempt traced: what its kernels do, and the jaxpr to show."""
+    """The attempt traced: what its kernels do, and the jaxpr to show. `facts` are those of every case that traced."""
 
     kernels: list[Kernel]
     jaxpr: MarkedJaxpr
+    facts: tuple[CaseFacts, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A case lowered for TPU: the Mosaic modules of its kernels as MLIR text with places.
+
+    `path` is the attempt's file as the places name it."""
+
+    case: str
+    mosaic: str
+    path: str
 
 
 @dataclass(frozen=True)
@@ -44,4 +56,4 @@ class CheckFinished:
     verdict: Verdict
 
 
-Event = StageStarted | CaseFinished | StageFinished | KernelsTraced | CheckFinished
+Event = StageStarted | CaseFinished | StageFinished | KernelsTraced | Lowered | CheckFinished

@@ -21,6 +21,8 @@ class Lowering:
     cases: list[CaseResult]
     findings: list[Finding]
     seconds: float
+    mosaic: tuple[str, str] | None = None
+    """The first case that lowered, and its Mosaic text."""
 
 
 async def lower(runs: Runs) -> Lowering:
@@ -29,12 +31,15 @@ async def lower(runs: Runs) -> Lowering:
     artifacts: dict[tuple[str, str], bytes] = {}
     findings: list[Finding] = []
     made: dict[str, bool] = {}
+    mosaic: tuple[str, str] | None = None
     stream = runs.artifacts("tpu")
     try:
         async for answer in stream:
             if isinstance(answer, Artifact):
                 findings += answer.findings
                 made[answer.case] = made.get(answer.case, True) and answer.data is not None
+                if mosaic is None and answer.mosaic:
+                    mosaic = answer.case, answer.mosaic
                 if answer.data is not None:
                     artifacts.update({(answer.case, chip): answer.data for chip in answer.chips})
             elif isinstance(answer, Loaded):
@@ -46,7 +51,7 @@ async def lower(runs: Runs) -> Lowering:
     finally:
         await stream.close()
     cases = [CaseResult(name, "passed" if whole else "failed") for name, whole in made.items()]
-    return Lowering(artifacts, cases, findings, time.monotonic() - began)
+    return Lowering(artifacts, cases, findings, time.monotonic() - began, mosaic)
 
 
 class SharedLowering:

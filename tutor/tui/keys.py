@@ -26,6 +26,7 @@ KEYS = (
     Key("stop", "escape", "stop", "Stop the running check"),
     Key("hint", "f7", "hint", "Hints, one at a time", "h"),
     Key("tab('jaxpr')", "f8", "jaxpr", "The jaxpr, at the line of the cursor", "j"),
+    Key("tab('grid')", "f9", "grid", "The grid, step by step, and where the result is wrong", "g"),
     Key("tab('edit')", "f4", "edit", "The editor", "e"),
     Key("tab('lesson')", "f3", "lesson", "The lesson", "l"),
     Key("exercises", "f2", "exercises", "The list of exercises", "slash"),
@@ -83,6 +84,13 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("Enter", "Go to the source line that caused this"),
         ("Space", "Fold or unfold"),
         ("[ ]", "Previous or next access to memory"),
+    ],
+    "In the grid": [
+        ("← →", "One step back or on"),
+        ("↑ ↓", "A whole row of the last axis back or on"),
+        ("[ ]", "Previous or next block that moves"),
+        ("b", "The step that wrote the next wrong block"),
+        ("k c", "Another kernel, another case"),
     ],
     "In the findings": [
         ("Enter", "Go to the line"),

@@ -7,14 +7,28 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.chip_use import by_chip
+from tutor.ladder.events import (
+    CaseFinished,
+    CheckFinished,
+    Event,
+    KernelsTraced,
+    Lowered,
+    StageFinished,
+    StageStarted,
+)
+from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import (
     QUESTIONS,
     STAGES,
     AccessKind,
+    CaseError,
+    CaseFacts,
     CaseResult,
+    Compilation,
     Finding,
     Kernel,
+    KernelFacts,
     MarkedJaxpr,
     Severity,
     StageName,
@@ -35,6 +49,7 @@ LETTERS: Mapping[AccessKind, str] = {
     "semaphore": "#",
 }
 KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
+MIB = 1 << 20
 PREDICT: tuple[StageName, ...] = ("load", "structure")
 PREDICTED = "Are the answers right?"
 """The stages of a predict exercise, and their only question."""
@@ -43,11 +58,12 @@ _SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Trace:
-    """The last trace that worked, and the lines that it was made from."""
+    """The last trace that worked, and the lines that it was made from. `facts` are those of every case."""
 
     lines: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     jaxpr: MarkedJaxpr
+    facts: tuple[CaseFacts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,7 @@ class Run:
     results: Mapping[StageName, StageResult] = field(default_factory=lambda: MappingProxyType({}))
     cases: Mapping[StageName, tuple[CaseResult, ...]] = field(default_factory=lambda: MappingProxyType({}))
     trace: Trace | None = None
+    lowered: Lowered | None = None
     verdict: Verdict | None = None
     trouble: str | None = None
 
@@ -80,8 +97,10 @@ def advance(run: Run, event: Event) -> Run:
             return replace(run, cases=MappingProxyType({**run.cases, stage: told}))
         case StageFinished(result):
             return replace(run, results=MappingProxyType({**run.results, result.name: result}))
-        case KernelsTraced(kernels, jaxpr):
-            return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr))
+        case KernelsTraced(kernels, jaxpr, facts):
+            return replace(run, trace=Trace(run.lines, tuple(kernels), jaxpr, facts))
+        case Lowered():
+            return replace(run, lowered=event)
         case CheckFinished(verdict):
             results = MappingProxyType({**run.results, **{stage.name: stage for stage in verdict.stages}})
             asked = tuple(stage.name for stage in verdict.stages)  # a predict exercise has two only
@@ -144,14 +163,29 @@ def _so_far(known: Sequence[CaseResult]) -> str:
 
 
 def _remark(run: Run, result: StageResult) -> str:
+    estimate = short_estimate(run.verdict.compile) if result.name == "device" and run.verdict else None
+    if estimate and result.status == "unavailable":
+        return f"{result.reason or result.status}; {estimate}"
     if result.status not in ("passed", "failed"):
         return result.reason or result.status
     if result.name == "trace" and result.status == "passed" and run.trace:
         return counts(run.trace.kernels)
+    if result.name == "compile" and run.verdict is not None:
+        return vmem_use(run.verdict.compile)
     if result.cases:
         good = sum(case.status == "passed" for case in result.cases)
         return f"{good} of {many(len(result.cases), 'case')}"
     return ""
+
+
+def vmem_use(compilations: Sequence[Compilation]) -> str:
+    """`v5e 0.3 of 16 MiB, v6e no`: VMEM of the case that uses the most, for each chip."""
+    words = []
+    for use in by_chip(compilations):
+        used, limit = (use.largest.vmem_bytes, use.largest.vmem_limit_bytes) if use.largest else (None, None)
+        figures = f" {used / MIB:.1f} of {limit / MIB:.0f} MiB" if used is not None and limit else ""
+        words.append(f"{use.chip}{figures}{' no' if use.failed else '' if figures else ' ok'}")
+    return ", ".join(words)
 
 
 def counts(kernels: Sequence[Kernel]) -> str:
@@ -264,40 +298,21 @@ def per_line(kernels: Sequence[Kernel], line: int) -> Iterator[str]:
     return (words if count == 1 else f"{words} ×{count}" for words, count in tally.items())
 
 
-# ---------------------------------------------------------------- the access table
+# ---------------------------------------------------------------- the grid
 
 
-@dataclass(frozen=True)
-class RefRow:
-    """One Ref of a kernel and what a grid step does with it. A count of None depends on data."""
-
-    ref: str
-    role: str
-    space: str
-    shape: list[int]
-    dtype: str
-    block: list[int | None] | None
-    counts: dict[str, int | None]
-    bytes_per_step: int | None
+def walkable(facts: Sequence[CaseFacts]) -> list[tuple[CaseFacts, KernelFacts]]:
+    """The kernels that have a grid and at least one operand in blocks, with their cases."""
+    return [
+        (case, kernel)
+        for case in facts
+        for kernel in case.kernels
+        if kernel.kernel.grid and any(operand.block_shape is not None for operand in kernel.kernel.operands)
+    ]
 
 
-def ref_rows(kernel: Kernel) -> list[RefRow]:
-    """The access table of one kernel, in the order of its operands; Refs made inside the body come last."""
-    groups: dict[AccessKind, str] = {"load": "L", "store": "S", "accumulate": "A", "copy_start": "C"}
-    named = {operand.name for operand in kernel.operands}
-    inner = {access.ref: access for access in kernel.accesses if access.ref not in named}
-    rows: list[tuple[str, str, str, list[int], str, list[int | None] | None]]
-    rows = [(o.name, o.role, o.space, o.shape, o.dtype, o.block_shape) for o in kernel.operands]
-    rows += [(a.ref, "inner", a.space, a.shape, a.dtype, None) for a in inner.values()]
-    result = []
-    for name, role, space, shape, dtype, block in rows:
-        mine = [a for a in kernel.accesses if a.ref == name]
-        tally = {key: total([a.per_step for a in mine if a.kind == kind]) for kind, key in groups.items()}
-        moved = total([a.bytes_per_step for a in mine if a.kind in groups])
-        result.append(RefRow(name, role, space, shape, dtype, block, tally, moved))
-    return result
-
-
-def total(numbers: Sequence[int | None]) -> int | None:
-    """The sum, or None if any part depends on data."""
-    return None if None in numbers else sum(number or 0 for number in numbers)
+def errors(run: Run) -> dict[str, CaseError]:
+    """Where the results of failed cases are wrong, by case, as far as the judge has said."""
+    result = run.results.get("interpret")
+    known = result.cases if result is not None else run.cases.get("interpret", ())
+    return {case.name: case.error for case in known if case.error is not None and case.error.by_block is not None}

@@ -11,9 +11,10 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 
+from tutor.protocol import CaseError
 from tutor.sets import chapter_title
 from tutor.tui.keys import bindings
-from tutor.tui.model import Run, Shift, Trace, caused_by, flags, letters
+from tutor.tui.model import Run, Shift, Trace, caused_by, errors, flags, letters
 from tutor.tui.ports import Checker, Course, Exercise, History
 from tutor.tui.screens.desk_screen import DeskScreen
 from tutor.tui.text import seconds
@@ -49,6 +50,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         self._start = start
         self._device = ""
         self._trace: Trace | None = None
+        self._wrong: dict[str, CaseError] | None = None
         self._shift = Shift.between((), ())
 
     # ------------------------------------------------------------ layout
@@ -109,10 +111,11 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         return next((e for e in exercises[at:] + exercises[:at] if e.slug not in solved and e is not after), None)
 
     def show_exercise(self, exercise: E) -> None:
-        self._trace = None
+        self._trace, self._wrong = None, None
         self._editor.show_marks({}, ())
         self._work.show_lesson(exercise)
         self._work.show_trace(None)
+        self._work.show_grid((), {})
         self._work.show_output("")
         self._show_place()
         touched = exercise.slug in self._history.tried() | self._history.solved()
@@ -164,7 +167,11 @@ class MainScreen[E: Exercise](DeskScreen[E]):
             self._trace = run.trace
             self._editor.show_marks(letters(run.trace.kernels), run.trace.lines)
             self._work.show_trace(run.trace)
+            self._wrong = None
             self.show_edit()
+        if self._trace is not None and self._wrong != (wrong := errors(run) if run.trace is self._trace else {}):
+            self._wrong = wrong
+            self._work.show_grid(self._trace.facts, wrong)
         if self._record(run) and run.verdict is not None:
             self._work.show_output(run.verdict.output)
             self._device = run.verdict.environment.device or "no TPU"
@@ -236,11 +243,13 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         if self._work.active == "jaxpr":
             if self._trace is None or self._jaxpr.cursor >= len(self._trace.jaxpr.lines):
                 bar.words = Content("")
+                self._work.explain("")
                 return
             record = self._trace.jaxpr.lines[self._jaxpr.cursor]
             here = self._source_line(self._jaxpr.cursor)
             source = self._editor.document.get_line(here - 1) if here is not None else "(edited since)"
             bar.words = about_jaxpr(record, here, source)
+            self._work.explain(self._trace.jaxpr.explanations.get(record.primitive or "", ""))
         else:
             bar.words = about_source(self._trace, self._shift.then(self._editor.cursor_location[0] + 1))
 
@@ -258,7 +267,8 @@ class MainScreen[E: Exercise](DeskScreen[E]):
             case "hint":
                 return self._desk is not None and bool(self._desk.exercise.hints)
             case "tab":
-                return parameters[0] != self._work.active or not self._work.content_focused
+                name = str(parameters[0])
+                return self._work.offers(name) and (name != self._work.active or not self._work.content_focused)
             case "table":
                 return self._work.active == "jaxpr"
             case "why":

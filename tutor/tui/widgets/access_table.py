@@ -8,9 +8,9 @@ from rich.style import Style
 from rich.text import Text
 from textual.widgets import DataTable
 
-from tutor.protocol import Kernel
+from tutor.protocol import CaseFacts, Kernel, Staged
 from tutor.tui import text
-from tutor.tui.model import ref_rows
+from tutor.tui.access_model import ref_rows
 from tutor.tui.theme import KIND_COLOURS, SPACE_COLOURS
 
 _COUNTS = {"L": "load", "S": "store", "A": "accumulate", "C": "copy_start"}
@@ -28,42 +28,58 @@ class AccessTable(DataTable[Text]):
     def on_blur(self) -> None:
         self.show_cursor = False
 
-    def show(self, kernels: Sequence[Kernel]) -> None:
-        """Show the Refs of these kernels."""
+    def show(self, kernels: Sequence[Kernel], facts: CaseFacts | None = None) -> None:
+        """Show the Refs of these kernels; `facts` of the same case know what the pipeline moves."""
         self.clear(columns=True)
-        for name in ("ref", "space", "shape", "dtype", "block"):
+        for name in ("ref", "space", "block", "dtype"):
             self.add_column(name)
         for letter in _COUNTS:
             self.add_column(Text(letter, style=self._colour(KIND_COLOURS[_COUNTS[letter]])))  # type: ignore[index]
-        self.add_column("bytes")
-        for kernel in kernels:
-            for row in ref_rows(kernel):
+        for name in ("a step", "moved", "least", "work", "array"):
+            self.add_column(name)
+        known = facts.kernels if facts is not None and len(facts.kernels) == len(kernels) else [None] * len(kernels)
+        for kernel, more in zip(kernels, known, strict=True):
+            for row in ref_rows(kernel, more):
                 counts = [self._count(letter, row.counts[letter]) for letter in _COUNTS]
                 space = Text(row.space, style=self._colour(SPACE_COLOURS.get(row.space, "")))
-                words = [text.dims(row.shape), text.short_dtype(row.dtype), text.dims(row.block)]
-                moved = Text(text.size(row.bytes_per_step), justify="right")
                 self.add_row(
                     Text(text.visible(row.ref), style="bold"),
                     space,
-                    *map(Text, map(text.visible, words)),
+                    Text(text.dims(row.block)),
+                    Text(text.visible(text.short_dtype(row.dtype))),
                     *counts,
-                    moved,
+                    Text(text.size(row.bytes_per_step), justify="right"),
+                    *self._staged(row.staged),
+                    Text(row.work),
+                    Text(text.dims(row.shape)),
                 )
             self.add_row(*self._sums(kernel, len(kernels) > 1))
+
+    def _staged(self, staged: Staged | None) -> list[Text]:
+        """What the pipeline moves, and how many times more that is than the least possible."""
+        if staged is None:
+            return [Text("-", style="dim", justify="right"), Text()]
+        moved = Text(text.size(staged.bytes), justify="right")
+        if staged.bytes <= staged.least_bytes:
+            return [moved, Text("the same", style="dim")]
+        times = staged.bytes / max(1, staged.least_bytes)
+        words = f"{text.size(staged.least_bytes)}, ×{times:.3g}"
+        return [moved, Text(words, style=self._colour("$warning"))]
 
     def _sums(self, kernel: Kernel, named: bool) -> list[Text]:
         name = text.visible(kernel.name) if named else "one step"
         numbers = [kernel.loads, kernel.stores, kernel.accumulates, kernel.copies]
         counts = [self._count(letter, number) for letter, number in zip(_COUNTS, numbers, strict=True)]
-        moved = f"in {text.size(kernel.bytes_in)}", f"out {text.size(kernel.bytes_out)}"
-        grid = f"grid {text.dims(kernel.grid)}"
         return [
             Text(name, style="dim"),
             Text(),
-            Text(grid, style="dim"),
-            Text(moved[0], style="dim"),
-            Text(moved[1], style="dim"),
+            Text(f"grid {text.dims(kernel.grid)}" if kernel.grid else "no grid", style="dim"),
+            Text(),
             *counts,
+            Text("all:", style="dim", justify="right"),
+            Text(f"in {text.size(kernel.bytes_in)}", style="dim", justify="right"),
+            Text(f"out {text.size(kernel.bytes_out)}", style="dim"),
+            Text(),
             Text(),
         ]
 

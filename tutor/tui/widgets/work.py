@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -9,16 +11,27 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Markdown, Static, TabbedContent, TabPane, Tabs
 
-from tutor.tui.model import Trace
+from tutor.protocol import CaseError, CaseFacts
+from tutor.tui.access_model import notes
+from tutor.tui.model import Trace, walkable
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 from tutor.tui.widgets.access_table import AccessTable
 from tutor.tui.widgets.editor import CodeEditor
+from tutor.tui.widgets.grid_view import GridView
 from tutor.tui.widgets.jaxpr_view import JaxprView
 from tutor.tui.widgets.line_bar import LineBar
 
 # What takes the focus when a tab is opened.
-_CONTENT = {"lesson": "#lesson-text", "edit": "CodeEditor", "jaxpr": "JaxprView", "output": "#output-text"}
+_CONTENT = {
+    "lesson": "#lesson-text",
+    "edit": "CodeEditor",
+    "jaxpr": "JaxprView",
+    "grid": "GridView",
+    "output": "#output-text",
+}
+# Tabs that are only there when they have something to show.
+_SOMETIMES = ("grid",)
 
 
 class Work(Vertical):
@@ -36,7 +49,15 @@ class Work(Vertical):
             with TabPane("Jaxpr", id="jaxpr"):
                 yield JaxprView()
                 yield AccessTable()
+                yield Static(id="access-notes")
+            with TabPane("Grid", id="grid"):
+                yield GridView()
         yield LineBar()
+        yield Static(id="meaning")
+
+    def on_mount(self) -> None:
+        for name in _SOMETIMES:
+            self._tabs.hide_tab(name)
 
     @property
     def _tabs(self) -> TabbedContent:
@@ -74,7 +95,30 @@ class Work(Vertical):
             table.clear(columns=True)
         else:
             view.show(trace.jaxpr)
-            table.show(trace.kernels)
+            table.show(trace.kernels, trace.facts[0] if trace.facts else None)
+        said = notes(trace.jaxpr) if trace is not None and trace.kernels else []
+        remarks = self.query_one("#access-notes", Static)
+        remarks.update(Content(visible("\n".join(said), keep="\n")))
+        remarks.set_class(not said, "-off")
+
+    def show_grid(self, facts: Sequence[CaseFacts], errors: Mapping[str, CaseError]) -> None:
+        """Show the walk over the grid, and where the results of these cases are wrong."""
+        self._show_tab("grid", bool(walkable(facts)))
+        self.query_one(GridView).show(facts, errors)
+
+    def _show_tab(self, name: str, there: bool) -> None:
+        if there:
+            self._tabs.show_tab(name)
+        else:
+            self._tabs.hide_tab(name)
+
+    def offers(self, name: str) -> bool:
+        """Whether there is such a tab now."""
+        return self._tabs.get_tab(name).display if name in _SOMETIMES else bool(self.query(_CONTENT[name]))
+
+    def explain(self, words: str) -> None:
+        """Say what the primitive under the cursor of the jaxpr does."""
+        self.query_one("#meaning", Static).update(Content(visible(words)))
 
     def show_output(self, output: str) -> None:
         """Show what the attempt printed, in a tab that is only there if it printed something."""
@@ -95,4 +139,5 @@ class Work(Vertical):
     def _turned(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         self.query_one(LineBar).set_class(self.active not in ("edit", "jaxpr"), "-off")
+        self.query_one("#meaning").set_class(self.active != "jaxpr", "-off")
         self.post_message(self.Turned())

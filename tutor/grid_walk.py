@@ -104,6 +104,11 @@ class OperandWalk:
         inside = np.minimum(first + np.array(self.block_shape), np.array(self.array_shape)) - np.maximum(first, 0)
         return math.ceil(int(np.maximum(inside, 0).prod(axis=1).sum()) * self.item_bytes)
 
+    @cached_property
+    def least_moves(self) -> int:
+        """How many blocks would move if every block that is visited moved once only."""
+        return len(np.unique(self.starts, axis=0))
+
     @property
     def block_grid(self) -> Index:
         """How many blocks cover the array, in each dimension."""
@@ -150,6 +155,47 @@ def step_that_wrote(operand: OperandWalk, element: Sequence[int]) -> tuple[Index
         return None
     step = len(holds) - 1 - int(holds[::-1].argmax())
     return operand.block(step), grid_index(step, operand.grid)
+
+
+type Terms = list[list[list[int]]]
+_SHORT = 4096
+
+
+def find_law(blocks: NDArray[np.integer], grid: Sequence[int]) -> tuple[list[int], Terms] | None:
+    """`blocks` (int[steps, ndim]) as a sum of one share for each grid axis, or None if they are no such sum.
+
+    The answer is what `follow_law` takes: a base for each dimension, and for each dimension and axis one slope, or one
+    number for each index on that axis (of at most 4,096)."""
+    rank = blocks.shape[1]
+    cube = blocks.astype(np.int64).reshape(*grid, rank)
+    base = cube[(0,) * len(grid)]
+    total = np.broadcast_to(base, cube.shape).copy()
+    terms: Terms = [[] for _ in range(rank)]
+    for axis, size in enumerate(grid):
+        line = np.moveaxis(cube, axis, 0).reshape(size, len(blocks) // size, rank)[:, 0] - base
+        total += line.reshape(*(size if k == axis else 1 for k in range(len(grid))), rank)
+        for d in range(rank):
+            slope = int(line[1, d]) if size > 1 else 0
+            straight = bool((line[:, d] == slope * np.arange(size)).all())
+            if not straight and size > _SHORT:
+                return None
+            terms[d].append([slope] if straight else line[:, d].tolist())
+    return (base.tolist(), terms) if bool((total == cube).all()) else None
+
+
+def follow_law(base: Sequence[int], terms: Terms, grid: Sequence[int]) -> NDArray[np.int64]:
+    """The blocks of every step, int64[steps, ndim], from what `find_law` gave.
+
+    Raises ValueError if the terms do not fit the grid."""
+    cube = np.empty((*grid, len(base)), np.int64)
+    cube[...] = np.asarray(base, np.int64)
+    for d, shares in enumerate(terms):
+        for axis, (share, size) in enumerate(zip(shares, grid, strict=True)):
+            line = share[0] * np.arange(size) if len(share) == 1 else np.asarray(share, np.int64)
+            if len(line) != size:
+                raise ValueError(f"{len(line)} shares for a grid axis of {size}")
+            cube[..., d] += line.reshape([size if k == axis else 1 for k in range(len(grid))])
+    return cube.reshape(step_count(grid), len(base))
 
 
 def _indices(mask: NDArray[np.bool_], most: int | None) -> list[Index]:
