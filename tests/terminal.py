@@ -18,6 +18,7 @@ import pyte
 
 CTRL_C, CTRL_Q, CTRL_S = "\x03", "\x11", "\x13"
 F4, F5, F8 = "\x1bOS", "\x1b[15~", "\x1b[19~"
+BACKSPACE = "\x7f"
 SHIFT_DOWN = "\x1b[1;2B"
 ENTER_FULL_SCREEN, LEAVE_FULL_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 

@@ -179,7 +179,7 @@ class Schedule(Record, frozen=True):
 
 
 class Compilation(Record, frozen=True):
-    """One ahead-of-time compile of one case for one chip."""
+    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it."""
 
     chip: str
     case: str
@@ -189,6 +189,7 @@ class Compilation(Record, frozen=True):
     vmem_capacity: int | None = None
     allocations: list[Allocation] = []
     schedule: Schedule | None = None
+    reference: Schedule | None = None
 
 
 class Timing(Record, frozen=True):
@@ -384,7 +385,8 @@ class KernelFacts(Record, frozen=True):
 
 class CaseFacts(Record, frozen=True):
     """What tracing one case found. `outside` are the primitives outside every kernel that are neither layout nor
-    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs."""
+    dtype changes; `suspects` are findings of the general rules; `modes` are the hazard modes this jaxpr needs; `doubts`
+    are said only where the numbers are wrong."""
 
     case: str
     kernels: list[KernelFacts]
@@ -393,6 +395,7 @@ class CaseFacts(Record, frozen=True):
     suspects: list[Finding] = []
     modes: list[str] = []
     jaxpr_sha256: str = ""
+    doubts: list[Finding] = []
 
 
 # ---------------------------------------------------------------- what is asked of the workers
@@ -421,10 +424,15 @@ class CaseSpec(Record, frozen=True):
 
 
 class ToleranceSpec(Record, frozen=True):
-    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact."""
+    """Bounds for floats; None means the default of the output's dtype (FORMATS 1). Integers are always exact.
+
+    `rtol` and `atol` (both or neither, only from `TOL` of an inspected file) have NumPy's meaning, stand in place of
+    the others, and hold for integers too."""
 
     rel_l2: float | None = None
     elementwise: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
 
 
 class Limits(Record, frozen=True):

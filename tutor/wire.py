@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tutor.protocol import (
+    ArraySpec,
     CaseFacts,
     CaseResult,
     CaseSpec,
@@ -30,12 +31,36 @@ HazardMode = Literal["on_wait", "eager", "two_cores"]
 # ---------------------------------------------------------------- front -> stage server
 
 
+type ConfigValue = bool | int | float | str | None
+
+
+class OwnFile(Record, frozen=True):
+    """How a file that is inspected runs: with its own `make_args`, and JAX set as its `CONFIG` says.
+
+    `import_from` are folders to import modules from, `folder` is the working directory; none in the jail."""
+
+    config: dict[str, ConfigValue] = {}
+    import_from: list[str] = []
+    folder: str | None = None
+
+
 class Attempt(Record, frozen=True):
-    """The learner's file as it was when the run began. `path` is only a name for messages and tracebacks."""
+    """The learner's file as it was when the run began. `path` is only a name for messages and tracebacks.
+
+    `own`: an inspected file. Its entry is called on the arrays of its `make_args`, flat and in order; whatever else
+    `make_args` gives is the same in every call."""
 
     source: bytes
     path: str
     entry: str
+    own: OwnFile | None = None
+
+
+class PrepareJob(Record, frozen=True, tag="prepare"):
+    """Load an inspected file, and run its `make_args` and `reference`."""
+
+    attempt: Attempt
+    limits: Limits = Limits()
 
 
 class TraceJob(Record, frozen=True, tag="trace"):
@@ -100,8 +125,19 @@ class InputsJob(Record, frozen=True, tag="inputs"):
     limits: Limits = Limits()
 
 
+class Given(Record, frozen=True):
+    """Inputs and wanted outputs (`out0`, `out1`, …) of an inspected file, as `.npz` bytes, instead of an oracle's.
+
+    `simulated`: there is no reference, and `expected` is what the simulator of TPU memory gave."""
+
+    inputs: bytes
+    expected: bytes | None
+    config: dict[str, ConfigValue] = {}
+    simulated: bool = False
+
+
 class InterpretJob(Record, frozen=True, tag="interpret"):
-    """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`."""
+    """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`, or with what is `given`."""
 
     oracle: str
     case: CaseSpec
@@ -110,6 +146,7 @@ class InterpretJob(Record, frozen=True, tag="interpret"):
     tolerance: ToleranceSpec
     facts: CaseFacts | None = None
     limits: Limits = Limits()
+    given: Given | None = None
 
 
 class CompareJob(Record, frozen=True, tag="compare"):
@@ -123,13 +160,14 @@ class CompareJob(Record, frozen=True, tag="compare"):
     tolerance: ToleranceSpec
     facts: CaseFacts | None = None
     limits: Limits = Limits()
+    given: Given | None = None
 
 
 class StructureJob(Record, frozen=True, tag="structure"):
-    """Judge the exercise's rules on the facts of every case."""
+    """Judge the exercise's rules on the facts of every case. Without `rules` only the general ones."""
 
     oracle: str | None
-    rules: Rules
+    rules: Rules | None
     cases: list[CaseSpec]
     facts: list[CaseFacts]
     reference: list[CaseFacts] = []
@@ -138,7 +176,8 @@ class StructureJob(Record, frozen=True, tag="structure"):
 
 class CompileJob(Record, frozen=True, tag="compile"):
     """Compile a TPU artifact for one chip, with no TPU. `kernels` are the facts that name operands and lines; `path`
-    is the attempt's, as places in the artifact name it."""
+    is the attempt's, as places in the artifact name it. `estimate`: the schedule is read too; then `values` are `.npz`
+    bytes of the case's integer inputs, which may steer it."""
 
     artifact: bytes
     case: str
@@ -146,6 +185,8 @@ class CompileJob(Record, frozen=True, tag="compile"):
     path: str
     kernels: list[Kernel] = []
     limits: Limits = Limits()
+    estimate: bool = False
+    values: bytes = b""
 
 
 class WitnessJob(Record, frozen=True, tag="witness"):
@@ -177,7 +218,8 @@ class DeviceJob(Record, frozen=True, tag="device"):
 
 
 Job = (
-    TraceJob
+    PrepareJob
+    | TraceJob
     | ArtifactJob
     | HazardJob
     | KernelsJob
@@ -213,6 +255,20 @@ class Loaded(Record, frozen=True, tag="loaded"):
     """How loading the attempt went."""
 
     findings: list[Finding]
+    seconds: float
+
+
+class Prepared(Record, frozen=True, tag="prepared"):
+    """The arguments of an inspected file: their names and types, and `.npz` bytes of all and of the integers only.
+
+    `expected` is what `reference` gave (`out0`, `out1`, …), None if there is none."""
+
+    inputs: list[ArraySpec]
+    data: bytes
+    integers: bytes
+    expected: bytes | None
+    tolerance: ToleranceSpec
+    may_hang: bool
     seconds: float
 
 
@@ -301,7 +357,7 @@ class Broken(Record, frozen=True, tag="broken"):
     findings: list[Finding] = []
 
 
-Body = Loaded | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
+Body = Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
 
 
 # ---------------------------------------------------------------- server -> front

@@ -5,7 +5,6 @@ import pytest
 
 from tests.stage.attempts import PROLOGUE, case_source, line_with, simulation
 from tutor.protocol import Access, Kernel, Operand
-from tutor.stage.explain.simulator import never_finishes
 from tutor.stage.hazards import too_big
 
 # case, mode, code, text of the line, ref, words
@@ -113,14 +112,6 @@ def test_a_run_after_a_failed_one_starts_clean():
     assert simulation(bad, "on_wait", path).findings
     good, path = case_source("86")
     assert simulation(good, "on_wait", path).findings == []
-
-
-def test_a_hang_names_the_waits():
-    source, _ = case_source("32")
-    found = never_finishes(source, 20)
-    assert found.code == "KT406"
-    assert found.line == line_with(source, ", sem).wait()")
-    assert "20 seconds" in found.message
 
 
 def kernel(grid, per_step=1, shape=(8, 128), scratch=(8, 128)):

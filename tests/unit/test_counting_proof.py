@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from counting import Tally, run_kernel
+from counting import Tally, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.experimental import pallas as pl
@@ -27,10 +27,9 @@ from kernel_samples import (
     traced,
 )
 
-from tutor.jaxpr.compat import Var, closed
 from tutor.jaxpr.kernels import kernel_parts
 from tutor.jaxpr.nest import read_kernel
-from tutor.protocol import Kernel
+from tutor.protocol import Kernel, KernelFacts
 
 KINDS = {
     "loads": ("get",),
@@ -42,18 +41,21 @@ KINDS = {
 def replayed(function: Any, **inputs: np.ndarray) -> tuple[list[np.ndarray], Tally, Kernel]:
     """Run the only kernel of `function` and count; the facts of the same kernel."""
     shapes = {name: jax.ShapeDtypeStruct(a.shape, a.dtype) for name, a in inputs.items()}
-    jaxpr = closed(traced(function, *shapes.values()))
-    env = dict(zip(jaxpr.invars, inputs.values(), strict=True))
-    for eqn in jaxpr.eqns:
-        operands = [env[v] if isinstance(v, Var) else v.val for v in eqn.invars]
-        if eqn.primitive.name == "pallas_call":
-            outs, tally = run_kernel(eqn, operands)
-            integers = {n: a for n, a in inputs.items() if a.dtype.kind in "iu"}
-            facts = the_kernel(facts_of(function, shapes, integers))
-            each_access(eqn, tally)
-            return outs, tally, facts.kernel
-        env[eqn.outvars[0]] = np.asarray(eqn.primitive.bind(*operands, **eqn.params))
-    raise AssertionError("no kernel")
+    outs, ((eqn, tally),) = run_program(traced(function, *shapes.values()), list(inputs.values()))
+    integers = {n: a for n, a in inputs.items() if a.dtype.kind in "iu"}
+    facts = the_kernel(facts_of(function, shapes, integers))
+    each_access(eqn, tally)
+    each_operand(facts, tally)
+    return outs, tally, facts.kernel
+
+
+def each_operand(facts: KernelFacts, tally: Tally) -> None:
+    """The pipeline moved as many blocks and bytes for each operand as the facts say; for others it moved none."""
+    operands = [o.name for o in facts.kernel.operands if o.role in ("input", "output")]
+    said = {each.operand: (each.moves, each.bytes) for each in facts.staged}
+    ran = dict(zip(operands, tally.staged, strict=False))
+    assert said.keys() <= ran.keys()
+    assert {name: moved for name, moved in ran.items() if moved != (0, 0)} == said
 
 
 def each_access(eqn: Any, tally: Tally) -> None:

@@ -126,9 +126,7 @@ def test_a_million_steps():
 def test_a_sum_over_axes_is_found_and_followed(grid, rank, data):
     number = st.integers(-3, 3)
     base = data.draw(st.lists(number, min_size=rank, max_size=rank))
-    terms = [
-        [data.draw(st.lists(number, min_size=n, max_size=n)) if n > 1 else [0] for n in grid] for _ in range(rank)
-    ]
+    terms = [[data.draw(st.lists(number, min_size=n, max_size=n)) if n > 1 else [0] for n in grid] for _ in range(rank)]
     blocks = np.array(
         [
             [base[d] + sum(terms[d][k][i] for k, i in enumerate(index)) for d in range(rank)]

@@ -32,6 +32,7 @@ VERBS: dict[str, Lazy] = {
     "reset": Lazy("tutor.cli.exercise:reset", "Put the starter back; your file is kept beside it."),
     "check": Lazy("tutor.cli.check:check", "Judge an attempt; --all judges every one that you have begun."),
     "watch": Lazy("tutor.cli.watch:watch", "Check on every save."),
+    "inspect": Lazy("tutor.cli.inspect:inspect", "Judge a kernel of your own, without an exercise."),
     "jaxpr": Lazy("tutor.cli.jaxpr:jaxpr", "The marked jaxpr of an attempt, and its access table."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),

@@ -155,15 +155,16 @@ async def judge(
     async for event in ladder.check(exercise, source, path, target=asked.stage, seed=asked.seed, chips=asked.chips):
         if isinstance(event, StageStarted):
             running.append(event.name)
-            _progress(f"{exercise.slug}: {running[-1]} …")
+            progress(f"{exercise.slug}: {running[-1]} …")
         elif isinstance(event, CheckFinished):
             verdict = event.verdict
-    _progress("")
+    progress("")
     assert verdict is not None
     return verdict
 
 
-def _progress(words: str) -> None:
+def progress(words: str) -> None:
+    """Say on a terminal what goes on now, in place of what was said before; nothing takes it away."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{words}")
         sys.stderr.flush()

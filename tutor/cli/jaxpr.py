@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
+from pathlib import Path
 
 import click
 
+from tutor.cli.access_table import access_table, of_kernels
 from tutor.cli.check import attempt_of, show
 from tutor.cli.errors import ExitCode
-from tutor.cli.marked import access_table, marked_text
-from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, show_json
+from tutor.cli.marked import marked_text
+from tutor.cli.render import render_verdict
+from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
+from tutor.cli.text import wrap
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced
 from tutor.protocol import Verdict
 from tutor.sets import Exercise
+from tutor.tui.access_model import notes
 
 
 @click.command("jaxpr", cls=Verb)
 @click.argument("slug", type=SLUG)
 @click.argument("file", required=False)
 @click.option("--whole", is_flag=True, help="The whole program and the index maps too, not only the kernels.")
+@click.option("--html", "as_html", is_flag=True, help="Print one self-contained HTML file, with the source beside it.")
 @json_option
 @pass_session
-def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_json: bool) -> int:
+def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_html: bool, as_json: bool) -> int:
     """The jaxpr of your file, with every load, store and copy marked, and how often each Ref is used."""
+    if as_html and as_json:
+        raise click.UsageError("--html and --json are two forms of the same: ask for one.")
     exercise = session.exercise(slug)
     path, source = attempt_of(session, exercise, file)
     traced, verdict = asyncio.run(_trace(exercise, source, path, whole))
     if traced is None:
         if as_json:
             show_json(verdict)
+        elif as_html:  # a page is data, and there is none
+            say(render_verdict(verdict, source=source.decode("utf-8", "replace"), width=88, color=False))
         else:
             show(session, verdict, source)
         return ExitCode.NOT_PASSED
@@ -37,10 +49,20 @@ def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_json: b
         marks = traced.jaxpr
         show_json({"kernels": traced.kernels, "text": marks.text, "spans": marks.spans, "lines": marks.lines})
         return ExitCode.DONE
+    if as_html:
+        from tutor.cli.page import page  # slow to import
+
+        text = source.decode("utf-8", "replace")
+        made = page(exercise.title, Path(path).name, text, traced.kernels, traced.jaxpr, traced.facts)
+        click.echo(made.encode(), nl=False)
+        return ExitCode.DONE
     click.echo("\n".join(marked_text(traced.jaxpr, color=session.color)))
-    for kernel in traced.kernels:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for kernel, facts in of_kernels(traced.kernels, traced.facts):
         click.echo()
-        click.echo("\n".join(access_table(kernel)))
+        click.echo("\n".join(access_table(kernel, facts, color=session.color, width=width)))
+    for note in notes(traced.jaxpr) if traced.kernels else []:  # before a predict exercise is solved, it would tell
+        click.echo("\n".join(["", *wrap(note, width or 88)]))
     return ExitCode.DONE
 
 

@@ -1,10 +1,12 @@
-"""The marked jaxpr and the access table as lines for a terminal."""
+"""The marked jaxpr as lines for a terminal, and cut into the pieces that the HTML page shows too."""
 
 from __future__ import annotations
 
-from tutor.cli.text import one_line, paint, plain, size, table
-from tutor.protocol import Kernel, MarkedJaxpr
-from tutor.tui.access_model import ref_rows
+from collections import defaultdict
+from collections.abc import Sequence
+
+from tutor.cli.text import paint, plain
+from tutor.protocol import MarkedJaxpr, Span
 from tutor.tui.model import LETTERS
 
 COLOURS = {
@@ -15,47 +17,46 @@ COLOURS = {
     "copy_wait": "green",
     "semaphore": "cyan",
     "comment": "dim",
+    "type": "dim",
+    "param": "dim",
+    "space.vmem": "cyan",
+    "space.smem": "yellow",
+    "space.any": "magenta",
+    "space.hbm": "magenta",
+    "space.semaphore": "cyan",
 }
+
+type Piece = tuple[str, str | None]
+"""A piece of a line and the role of its span, if it has one."""
+
+
+def pieces(marks: MarkedJaxpr) -> list[list[Piece]]:
+    """Every line of the text, cut at its spans. Joined again, the pieces of a line are the line."""
+    spans: dict[int, list[Span]] = defaultdict(list)
+    for span in marks.spans:
+        spans[span.line].append(span)
+    return [_cut(text, spans[number]) for number, text in enumerate(marks.text.split("\n"))]
+
+
+def _cut(text: str, spans: Sequence[Span]) -> list[Piece]:
+    found: list[Piece] = []
+    at = 0
+    for span in spans:
+        if span.start > at:
+            found.append((text[at : span.start], None))
+        if span.end > max(at, span.start):
+            found.append((text[max(at, span.start) : span.end], span.role))
+        at = max(at, span.end)
+    return [*found, (text[at:], None)] if at < len(text) else found
 
 
 def marked_text(marks: MarkedJaxpr, *, color: bool) -> list[str]:
     """One line of the jaxpr a line: the letter of its access, the learner's line, the text."""
     wide = max((len(str(line.source_line)) for line in marks.lines if line.source_line), default=1)
     shown = []
-    for text, line in zip(marks.text.splitlines(), marks.lines, strict=True):
-        letter = LETTERS[line.kind] if line.kind else " "
-        number = str(line.source_line or "").rjust(wide)
-        colour = COLOURS.get(line.kind or "", "dim" if text.lstrip().startswith("#") else "")
-        body = plain(text)
-        if line.kind:
-            letter = paint(letter, colour, color)
-        shown.append(f"{letter} {paint(number, 'dim', color)} {paint(body, colour, color and bool(colour))}".rstrip())
+    for parts, line in zip(pieces(marks), marks.lines, strict=True):
+        letter = paint(LETTERS[line.kind], COLOURS[line.kind], color) if line.kind else " "
+        number = paint(str(line.source_line or "").rjust(wide), "dim", color)
+        body = "".join(paint(plain(text), COLOURS.get(role or "", ""), color) for text, role in parts)
+        shown.append(f"{letter} {number} {body}".rstrip())
     return shown
-
-
-def access_table(kernel: Kernel) -> list[str]:
-    """One row a Ref: space, shape, dtype, block, and how often one grid step loads, stores, accumulates and copies."""
-    rows = [("ref", "space", "shape", "dtype", "block", "loads", "stores", "accum.", "copies", "bytes/step")]
-    for row in ref_rows(kernel):
-        counts = ["×?" if row.counts[letter] is None else str(row.counts[letter]) for letter in "LSAC"]
-        rows.append(
-            (
-                one_line(row.ref),
-                row.space,
-                _dims(row.shape),
-                row.dtype,
-                _dims(row.block),
-                counts[0],
-                counts[1],
-                counts[2],
-                counts[3],
-                size(row.bytes_per_step),
-            )
-        )
-    grid = "×".join("?" if extent is None else str(extent) for extent in kernel.grid) or "none"
-    moved = f"{size(kernel.bytes_in)} in, {size(kernel.bytes_out)} out over the whole grid"
-    return [f"{one_line(kernel.name)}: grid {grid}; {moved}", *table(rows, right=range(5, 10), indent="  ")]
-
-
-def _dims(shape: object) -> str:
-    return "" if shape is None else "×".join("·" if n is None else str(n) for n in shape) or "()"  # type: ignore[attr-defined]

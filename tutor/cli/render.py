@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from tutor.cli.render_compile import compile_lines, speed_lines
 from tutor.cli.render_kernels import kernel_lines, line_of_counts
-from tutor.cli.text import cut, one_line, paint, plain, plural, size, wrap
-from tutor.protocol import QUESTIONS, CaseResult, Compilation, Finding, StageName, StageResult, Status, Timing, Verdict
+from tutor.cli.text import cut, one_line, paint, plain, plural, wrap
+from tutor.ladder.speed_words import short_estimate
+from tutor.protocol import QUESTIONS, CaseResult, Finding, StageName, StageResult, Status, Timing, Verdict
 
 _MARKS: dict[Status, tuple[str, str]] = {
     "passed": ("ok", "green"),
@@ -36,6 +38,9 @@ def render_verdict(verdict: Verdict, *, source: str | None = None, width: int = 
         if not stages:
             continue
         answer, colour = answer_of(stages, names, verdict.timing)
+        estimate = short_estimate(verdict.compile) if "device" in names else None
+        if estimate and answer == "not asked":
+            answer = f"not asked; {estimate}"
         lines += ["", f"{paint(question, 'bold', color)}  {paint(answer, colour, color)}"]
         for stage in stages:
             lines += _stage(stage, verdict, source_lines, width, color)
@@ -91,7 +96,9 @@ def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, 
         for case in stage.cases:
             yield from _case(case, width, color)
     if stage.name == "compile":
-        yield from (f"     {line}" for c in verdict.compile for line in _compiled(c))
+        yield from compile_lines(verdict.compile, width)
+    if stage.name == ("device" if any(s.name == "device" for s in verdict.stages) else "compile"):
+        yield from speed_lines(verdict.compile, width)
     if stage.name == "device" and verdict.timing is not None:
         yield from (f"     {line}" for line in _timed(verdict.timing))
     for finding in stage.findings:
@@ -161,18 +168,6 @@ def _excerpt(finding: Finding, source: list[str], width: int, color: bool) -> It
     if column is not None and 0 < column < width - len(lead) and plain(text) == text:
         shown = len(source[finding.line - 1][:column].expandtabs(4))
         yield paint(" " * (len(lead) - 2) + "| " + " " * shown + "^", "dim", color)
-
-
-def _compiled(compilation: Compilation) -> Iterator[str]:
-    name = f"{one_line(compilation.chip)} {one_line(compilation.case)}"
-    if compilation.vmem_bytes is not None:
-        limit = f" of {size(compilation.vmem_limit_bytes)}" if compilation.vmem_limit_bytes else ""
-        yield f"{name}: {compilation.status}, VMEM {size(compilation.vmem_bytes)}{limit}"
-    else:
-        yield f"{name}: {compilation.status}"
-    if compilation.schedule is not None:
-        schedule = compilation.schedule
-        yield f"  estimate {schedule.total_us:.2g} µs, limited by {one_line(schedule.bound)}"
 
 
 def _timed(timing: Timing) -> Iterator[str]:

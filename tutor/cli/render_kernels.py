@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tutor.cli.access_table import grid_text
 from tutor.cli.marked import COLOURS
-from tutor.cli.text import cut, one_line, paint, plural, size, table, times
+from tutor.cli.text import cut, one_line, paint, plural, table, times
 from tutor.protocol import Access, Kernel
 from tutor.tui.model import LETTERS
+from tutor.tui.text import dims, size
 
 
 def line_of_counts(kernels: Sequence[Kernel]) -> str:
@@ -23,9 +25,8 @@ def line_of_counts(kernels: Sequence[Kernel]) -> str:
 
 def kernel_lines(kernel: Kernel, width: int, color: bool) -> list[str]:
     """One kernel: its grid, its accesses, and the bytes that cross HBM."""
-    grid = " × ".join("?" if n is None else str(n) for n in kernel.grid) or "none"
     name = one_line(kernel.name)
-    lines = [f"{paint(name, 'bold', color)}  grid {grid}  (case {one_line(kernel.facts_case)})"]
+    lines = [f"{paint(name, 'bold', color)}  grid {grid_text(kernel)}  (case {one_line(kernel.facts_case)})"]
     head = ("", "ref", "space", "kind", "line", "shape", "dtype", "per step", "bytes")
     rows = [head, *(_row(access) for access in kernel.accesses)]
     if kernel.accesses:
@@ -41,11 +42,10 @@ def kernel_lines(kernel: Kernel, width: int, color: bool) -> list[str]:
 
 
 def _row(access: Access) -> tuple[str, ...]:
-    shape = "×".join(map(str, access.shape)) or "scalar"
     kind = access.kind.replace("_", " ") + ("?" if access.branch else "")
     line = "" if access.line is None else str(access.line)
     return (
-        LETTERS[access.kind], cut(one_line(access.ref), 24), access.space, kind, line, shape, access.dtype,
+        LETTERS[access.kind], cut(one_line(access.ref), 24), access.space, kind, line, dims(access.shape), access.dtype,
         times(access.per_step), size(access.bytes_per_step),
     )  # fmt: skip
 

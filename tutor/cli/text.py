@@ -31,8 +31,8 @@ def one_line(text: str) -> str:
 
 
 def paint(text: str, colour: str, on: bool) -> str:
-    """The text in a colour, if colours are on."""
-    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if on and text else text
+    """The text in a colour, if colours are on and one is given."""
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if on and text and colour else text
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
@@ -60,18 +60,6 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: s
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return lines
-
-
-def size(count: int | None) -> str:
-    """A number of bytes as people read it."""
-    if count is None:
-        return "?"
-    value = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" or value == int(value) else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"
 
 
 def times(count: int | None) -> str:

@@ -208,42 +208,40 @@ class TpuCall(NamedTuple):
     name: str
     location: str
     vmem_limit_bytes: int | None
+    looped: bool = False
 
 
 def name_kernels(exported: jax.export.Exported) -> tuple[jax.export.Exported, list[TpuCall]]:
     """The artifact with every kernel named `kt0`, `kt1`, … and those kernels in program order.
 
     The compiler's dumps are called after these names. A kernel that is called twice stands in the list twice."""
-    calls: list[TpuCall] = []
     with mlir.make_ir_context() as context:
         module = ir.Module.parse(exported.mlir_module())
         functions = {ir.StringAttr(f.operation.attributes["sym_name"]).value: f.operation for f in module.body}
-        named: dict[str, TpuCall] = {}
-        _walk_calls(functions["main"], functions, named, calls, context)
+        calls = list(_named_calls(functions["main"], functions, {}, False, context))
         data = _export._module_to_bytecode(module)
     return dataclasses.replace(exported, mlir_module_serialized=data), calls
 
 
-def _walk_calls(
-    operation: Any, functions: dict[str, Any], named: dict[str, TpuCall], calls: list[TpuCall], context: Any
-) -> None:
-    for region in operation.regions:
-        for block in region.blocks:
-            for op in (inner.operation for inner in block.operations):
-                if op.name == "func.call":
-                    _walk_calls(functions[op.attributes["callee"].value], functions, named, calls, context)
-                elif (
-                    op.name == "stablehlo.custom_call" and op.attributes["call_target_name"].value == "tpu_custom_call"
-                ):
-                    name = re.search(r"/(kt\d+)/pallas_call", str(op.location))
-                    if name is None:
-                        call = TpuCall(
-                            f"kt{len(named)}", str(op.location), _vmem_limit(op.attributes["backend_config"].value)
-                        )
-                        named[call.name] = call
-                        op.location = ir.Location.name(f"jit(run)/{call.name}/pallas_call", context=context)
-                    calls.append(call if name is None else named[name[1]])
-                _walk_calls(op, functions, named, calls, context)
+def _named_calls(
+    operation: Any, functions: dict[str, Any], named: dict[str, TpuCall], looped: bool, context: Any
+) -> Iterator[TpuCall]:
+    for op in (
+        inner.operation for region in operation.regions for block in region.blocks for inner in block.operations
+    ):
+        if op.name == "func.call":
+            yield from _named_calls(functions[op.attributes["callee"].value], functions, named, looped, context)
+        elif op.name == "stablehlo.custom_call" and op.attributes["call_target_name"].value == "tpu_custom_call":
+            known = re.search(r"/(kt\d+)/pallas_call", str(op.location))
+            if known is not None:
+                yield named[known[1]]
+                continue
+            limit = _vmem_limit(op.attributes["backend_config"].value)
+            call = named[f"kt{len(named)}"] = TpuCall(f"kt{len(named)}", str(op.location), limit, looped)
+            op.location = ir.Location.name(f"jit(run)/{call.name}/pallas_call", context=context)
+            yield call
+        else:
+            yield from _named_calls(op, functions, named, looped or op.name == "stablehlo.while", context)
 
 
 def _vmem_limit(backend_config: str) -> int | None:

@@ -7,12 +7,14 @@ Three things, all on the kernel's jaxpr:
 - A Ref in HBM or ANY that aliases an output is one buffer with it on a TPU, and two in interpret mode: its uses become
   uses of the output.
 - Prints cannot be serialised: they are left out, in every body.
+- An input that only gives an output its first values (it is aliased, and the kernel never uses its Ref) is cut into
+  the output's blocks: interpret mode pads both buffers alike then, where the last block reaches over the edge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, closed, fresh
@@ -30,7 +32,7 @@ def for_interpret(eqn: JaxprEqn) -> Params:
     merged = iter(
         {i: o for i, o in parts.aliased.items() if i in parts.inputs and _off_chip(i)} for parts in kernel_parts(eqn)
     )
-    return _rewritten(eqn, lambda jaxpr: hoisted(_Rewriting(next(merged)).body(jaxpr)))
+    return _first_values(_rewritten(eqn, lambda jaxpr: hoisted(_Rewriting(next(merged)).body(jaxpr))), eqn)
 
 
 def for_lowering(eqn: JaxprEqn) -> Params:
@@ -43,6 +45,22 @@ CPU_ARTIFACT = Rebinding(True, debug=False, kernel=for_interpret)
 
 TPU_ARTIFACT = Rebinding(False, debug=False, kernel=for_lowering)
 """How a program is evaluated for `lower` and `compile`."""
+
+
+def _first_values(params: Params, eqn: JaxprEqn) -> Params:
+    """`params` with the blocks of every aliased input that the kernel never uses replaced by its output's."""
+    if eqn.primitive.name != "pallas_call":
+        return params
+    jaxpr, grid_mapping = params["jaxpr"], params["grid_mapping"]
+    used = {v for e in jaxpr.eqns for v in e.invars if isinstance(v, Var)}
+    refs, blocks = list(jaxpr.invars), list(grid_mapping.block_mappings)
+    first, operands = grid_mapping.num_index_operands, len(eqn.invars) - grid_mapping.num_dynamic_grid_bounds
+    for into, out in dict(params["input_output_aliases"]).items():
+        if into >= first and refs[into] not in used:
+            refs[into] = fresh(refs[operands + out])
+            blocks[into - first] = blocks[operands - first + out]
+    same = replace(grid_mapping, block_mappings=tuple(blocks))
+    return params | {"jaxpr": jaxpr.replace(invars=refs), "grid_mapping": same}
 
 
 def _off_chip(ref: Var) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import pallas as pl
 
 from tutor.jaxpr.compat import Constant, Jaxpr, JaxprEqn, Var, bind, closed, written_at
 from tutor.jaxpr.equations import CALLS, Body, bodies, scan_counts
@@ -119,6 +120,8 @@ class Rebinding:
                 rebuilt = self._cond
             case "shard_map":
                 rebuilt = self._shard_map
+            case "run_state":
+                rebuilt = self._run_state
             case _ if name in CALLS:
                 return self.evaluate(inner[0].jaxpr, args)
             case _:
@@ -188,6 +191,17 @@ class Rebinding:
             check_vma=params["check_vma"],
         )
         return list(mapped(*args))
+
+    def _run_state(self, eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+        """Kernels that are given Refs of the outer program, as `pl.core_map` is."""
+        jaxpr = closed(eqn.params["jaxpr"])
+        if not all(eqn.params["is_initialized"]):
+            raise CannotRebind("a kernel inside `run_state` is given a Ref that holds nothing yet")
+
+        def body(refs: tuple[Any, ...]) -> None:
+            self.evaluate(jaxpr, refs)
+
+        return list(pl.run_state(body)(tuple(args)))
 
     def _retraced(self, eqn: JaxprEqn, args: list[Any]) -> list[Any]:
         """Any other equation: trace its bodies anew and bind it with these."""

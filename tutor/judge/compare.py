@@ -10,6 +10,7 @@ import numpy as np
 from tutor.findings import finding
 from tutor.judge.diagnosis import Sheet, diagnose
 from tutor.judge.heat import error_map
+from tutor.judge.steps import Store
 from tutor.judge.tolerance import Array, Measured, bounds_for, measure
 from tutor.protocol import CaseError, CaseSpec, Finding, ToleranceSpec
 
@@ -36,11 +37,13 @@ def compare(
     step_of: StepOf | None = None,
     simulated: bool = False,
     blocks: Mapping[int, Sequence[int]] | None = None,
+    stores: Mapping[int, Store] | None = None,
 ) -> Comparison:
     """Compare the outputs of a case with the oracle's.
 
     Bounds come from each output's dtype and `tolerance`; integers and bools are exact. `step_of` says which grid step
-    wrote an element and `blocks` gives the block shape of outputs, by position; both only make messages better.
+    wrote an element, `blocks` gives the block shape of outputs and `stores` where they are written, by position; these
+    only make messages better.
     `simulated`: the arrays come from the simulator of TPU memory, where NaN means memory that nothing wrote.
 
     Raises ValueError if the oracle itself gives outputs of another number or shape than the case says."""
@@ -52,7 +55,9 @@ def compare(
     for position, (g, w) in enumerate(zip(got, want, strict=True)):
         measured = measure(g, w, bounds_for(g.dtype, tolerance))
         if not measured.ok:
-            return _wrong(position, measured, case, step_of, simulated, (blocks or {}).get(position))
+            block = (blocks or {}).get(position)
+            store = (stores or {}).get(position)
+            return _wrong(position, measured, case, step_of, simulated, block, store, several=len(want) > 1)
         if worst is None or measured.share > worst[1].share:
             worst = position, measured
     if worst is None:
@@ -67,6 +72,9 @@ def _wrong(
     step_of: StepOf | None,
     simulated: bool,
     block: Sequence[int] | None,
+    store: Store | None,
+    *,
+    several: bool,
 ) -> Comparison:
     first = first_bad(measured)
     step = step_of(position, first) if step_of is not None else None
@@ -80,9 +88,10 @@ def _wrong(
     )
     name = case.outputs[position].name if position < len(case.outputs) else f"output {position}"
     shape = tuple(block) if block is not None and len(block) == measured.got.ndim else None
-    sheet = Sheet(measured, name, first, shape, step, several=len(case.outputs) > 1)
+    sheet = Sheet(measured, name, first, shape, step, several=several)
     said = diagnose(sheet, simulated=simulated)
-    found = finding(said.code, said.message, hint=said.hint, case=case.name)
+    ref, line, column = store or (None, None, None)
+    found = finding(said.code, said.message, hint=said.hint, case=case.name, ref=ref, line=line, column=column)
     return Comparison(error, [found], measured.share)
 
 

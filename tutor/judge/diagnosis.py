@@ -82,7 +82,12 @@ def _never_written(sheet: Sheet, simulated: bool) -> Said | None:
         f" That is the {'largest' if simulated else 'smallest'} {dtype.name}, with which memory is filled that nothing"
     )
     extra += " wrote. On a chip it holds whatever was there."
-    code = "KT401" if simulated else ("KT210" if _partly_right(sheet) else "KT201")
+    if simulated:
+        code = "KT401"
+    elif only_edge(filled, sheet.block) is not None:
+        code = "KT211"
+    else:
+        code = "KT210" if _partly_right(sheet) else "KT201"
     return Said(code, f"{where}{extra}{_step(sheet)}", hint)
 
 
@@ -208,7 +213,7 @@ def _figures(sheet: Sheet) -> str:
         return f"{value}."
     if m.bounds is None:
         return f"{value}; the largest error is {m.max_abs:.4g}."
-    allowed = f"the relative L2 error is {m.relative_l2:.2g} (allowed {m.bounds.rel_l2:.2g})"
+    allowed = f"the relative L2 error is {m.relative_l2:.2g} (allowed: {m.bounds})"
     return f"{value}; {allowed}, the largest {m.max_abs:.3g}."
 
 

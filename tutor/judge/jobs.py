@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from tutor.findings import finding
+from tutor.judge.given import configure
 from tutor.judge.interpret import interpret
 from tutor.judge.oracle import BrokenOracle, Oracle
 from tutor.judge.simulated import compare_simulated
@@ -28,8 +29,10 @@ def run(job: Job, send: Send) -> None:
                 made = {name: array for name, array in made.items() if np.issubdtype(array.dtype, np.integer)}
             send(Inputs(case=job.case.name, data=pack(made)))
         elif isinstance(job, InterpretJob):
+            configure(job.given.config if job.given else {})
             send(_timed(interpret(job), began))
         elif isinstance(job, CompareJob):
+            configure(job.given.config if job.given else {})
             send(_timed(compare_simulated(job), began))
         elif isinstance(job, StructureJob):
             send(Ruled(findings=structure(job), seconds=time.monotonic() - began))

@@ -37,7 +37,7 @@ def rearranged(m: Measured, block: Sequence[int] | None) -> Pattern | None:
 
 def _close(m: Measured, got: Array, want: Array) -> bool:
     """Whether two arrays agree about as well as the tolerance asks for."""
-    loose = 1e-9 if m.bounds is None else max(2 * m.bounds.rel_l2, 1e-6)
+    loose = 1e-9 if m.bounds is None else max(2 * m.bounds.alike, 1e-6)
     scale = float(np.linalg.norm(want))
     return scale > 0 and float(np.linalg.norm(got - want)) <= loose * scale
 
@@ -105,6 +105,11 @@ def _factor(m: Measured, block: Sequence[int] | None) -> Pattern | None:
         return Pattern(
             f"It is one {_ordinal(inverse)} of what is wanted.",
             "A part of the sum is missing or thrown away, or a mean is taken twice.",
+        )
+    if 0.9 < factor < 1.1:
+        return Pattern(
+            f"It is {factor:.4g} times what is wanted.",
+            "A small part is left out or counted twice, or a sum loses digits to rounding.",
         )
     return Pattern(f"It is {factor:.4g} times what is wanted.", "A scale factor is wrong.")
 

@@ -19,12 +19,20 @@ def some_kernel(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseF
     """The work is done in Pallas kernels, in as many as the exercise says."""
     count = len(facts.kernels)
     if count == 0:
-        message = "Your function calls no Pallas kernel: nothing in it runs through pl.pallas_call or pl.kernel."
-        return [finding("KT111", message, case=facts.case)]
+        return calls_a_kernel(facts)
     if rules.kernels is None or count == rules.kernels:
         return []
     message = f"This exercise is done with {_many(rules.kernels, 'kernel')}; your function calls {count}."
     return [finding("KT301", message, line=facts.kernels[-1].line, case=facts.case)]
+
+
+def calls_a_kernel(facts: CaseFacts) -> list[Finding]:
+    """KT111 if there is no kernel at all: then there is nothing to judge, in an exercise or without one."""
+    if facts.kernels:
+        return []
+    message = "Your function calls no Pallas kernel: nothing in it runs through pl.pallas_call or pl.kernel."
+    hint = "Do the work in a kernel, and call it with pl.pallas_call."
+    return [finding("KT111", message, case=facts.case, hint=hint)]
 
 
 def nothing_outside(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:

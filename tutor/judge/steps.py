@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,27 @@ def block_shapes(facts: CaseFacts | None) -> dict[int, tuple[int, ...]]:
         for i, (operand, output) in enumerate(zip(outputs, kernel.output_arguments, strict=False)):
             if output is not None and operand.block_shape and i not in moved:
                 found[output] = tuple(1 if size is None else size for size in operand.block_shape)
+    return found
+
+
+class Store(NamedTuple):
+    """Where the attempt writes an output: the last store or copy into it."""
+
+    ref: str
+    line: int | None
+    column: int | None
+
+
+def stores(facts: CaseFacts | None) -> dict[int, Store]:
+    """The `Store` of every output of the entry that a kernel writes, by position."""
+    found: dict[int, Store] = {}
+    for kernel in facts.kernels if facts else []:
+        outputs = [operand for operand in kernel.kernel.operands if operand.role == "output"]
+        for operand, output in zip(outputs, kernel.output_arguments, strict=False):
+            for access in kernel.kernel.accesses if output is not None else ():
+                into = access.to if access.kind == "copy_start" else access.ref
+                if output is not None and into == operand.name and access.kind in ("store", "accumulate", "copy_start"):
+                    found[output] = Store(operand.name, access.line, access.column)
     return found
 
 

@@ -10,15 +10,20 @@ from tutor.wire import StructureJob
 
 def structure(job: StructureJob) -> list[Finding]:
     """All findings, the exercise's rules first. Each problem is said for the first case that shows it."""
-    findings: list[Finding] = []
+    general = [found for facts in job.facts for found in facts.suspects]
+    return [*_by_the_rules(job), *general, *_own_check(job)]
+
+
+def _by_the_rules(job: StructureJob) -> list[Finding]:
+    if job.rules is None:
+        return [found for facts in job.facts for found in rules.calls_a_kernel(facts)]
     reference = {facts.case: facts for facts in job.reference}
-    for facts in job.facts:
-        case = case_of(facts, job.cases)
-        for rule in rules.RULES:
-            findings += rule(job.rules, facts, case, reference.get(facts.case))
-    for facts in job.facts:
-        findings += facts.suspects
-    return findings + _own_check(job)
+    return [
+        found
+        for facts in job.facts
+        for rule in rules.RULES
+        for found in rule(job.rules, facts, case_of(facts, job.cases), reference.get(facts.case))
+    ]
 
 
 def _own_check(job: StructureJob) -> list[Finding]:

@@ -17,16 +17,33 @@ F32_REL_L2, F32_ELEMENTWISE = 1e-5, 1e-4
 
 class Bounds(NamedTuple):
     """`rel_l2` bounds |err| / |want| over the whole array, `elementwise` is the factor in
-    |err| <= elementwise * (|want| + rms(want)) for every element."""
+    |err| <= elementwise * (|want| + rms(want)) for every element.
+
+    With `atol` the bound of an element is NumPy's: |err| <= atol + elementwise * |want|."""
 
     rel_l2: float
     elementwise: float
+    atol: float | None = None
+
+    def limit(self, want: Array, rms: float) -> Array:
+        """How far each element may be off, where |want| is `want` and its root mean square `rms`."""
+        return self.elementwise * (want + rms) if self.atol is None else self.atol + self.elementwise * want
+
+    @property
+    def alike(self) -> float:
+        """The relative L2 error up to which two arrays look the same."""
+        return self.rel_l2 if self.atol is None else self.elementwise
+
+    def __str__(self) -> str:
+        return f"{self.rel_l2:.2g}" if self.atol is None else f"rtol {self.elementwise:.2g}, atol {self.atol:.2g}"
 
 
 def bounds_for(dtype: np.dtype[Any], given: ToleranceSpec) -> Bounds | None:
-    """The bounds for results of `dtype`; None for integers and bools, which are always exact.
+    """The bounds for results of `dtype`; None for integers and bools, which are exact (with `rtol` only bools are).
 
     Below 32 bits both follow the dtype's own step `eps`: half of it for the norm, twice for an element."""
+    if given.rtol is not None and given.atol is not None and dtype.kind != "b":
+        return Bounds(float("inf"), given.rtol, given.atol)
     if not is_float(dtype):
         return None
     eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
@@ -84,7 +101,7 @@ def measure(got: Array, want: Array, bounds: Bounds | None) -> Measured:
     wanted = np.where(np.isfinite(w), np.abs(w), 0.0)
     count = max(int(np.isfinite(w).sum()), 1)
     norm = float(np.sqrt((wanted**2).sum()))
-    limit = bounds.elementwise * (wanted + norm / np.sqrt(count))
+    limit = bounds.limit(wanted, norm / float(np.sqrt(count)))
     bad = np.where(finite, error > limit, ~same)
     error_norm = float(np.sqrt((error**2).sum()))
     if not bool((finite | same).all()):
@@ -92,9 +109,10 @@ def measure(got: Array, want: Array, bounds: Bounds | None) -> Measured:
     relative = error_norm / norm if norm else (0.0 if error_norm == 0 else None)
     shares = np.divide(error, limit, out=np.where(error > 0, np.inf, 0.0), where=limit > 0)
     share = float(shares.max(initial=0.0))
-    norm_share = (
-        0.0 if error_norm == 0 else error_norm / (bounds.rel_l2 * norm) if norm * bounds.rel_l2 else float("inf")
-    )
+    if error_norm == 0 or bounds.atol is not None:
+        norm_share = 0.0
+    else:
+        norm_share = error_norm / (bounds.rel_l2 * norm) if norm * bounds.rel_l2 else float("inf")
     return Measured(g, w, bad, relative, float(error.max(initial=0.0)), max(share, norm_share), bounds, dtype)
 
 

@@ -32,10 +32,12 @@ AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "
 
 
 class Ladder:
-    """Judges attempts with warm workers. One check at a time, or many: every check has its own runs."""
+    """Judges attempts with warm workers. One check at a time, or many: every check has its own runs.
 
-    def __init__(self) -> None:
-        self.stage = Worker("tutor.stage")
+    `stage` is the worker that runs the attempts' Python, if not the usual one."""
+
+    def __init__(self, stage: Worker | None = None) -> None:
+        self.stage = stage or Worker("tutor.stage")
         self.judge = Worker("tutor.judge")
         self.compiler = Compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
@@ -75,17 +77,14 @@ class Ladder:
             return
         stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
-        runs = Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
-        check = Check(runs, stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
-        task = asyncio.create_task(check.run())
-        try:
-            while (event := await check.events.get()) is not None:
+        check = Check(self.runs(judged), stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
+        async with contextlib.aclosing(follow(check)) as events:
+            async for event in events:
                 yield event
-            await task
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+
+    def runs(self, judged: Subject) -> Runs:
+        """What the stages of one check ask the workers through."""
+        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
 
     async def trace(
         self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False
@@ -104,15 +103,40 @@ class Ladder:
         await asyncio.gather(self.stage.aclose(), self.judge.aclose(), self.compiler.aclose())
 
 
-class Check:
-    """One run of the ladder. `events` ends with None."""
+async def follow(check: Check) -> AsyncGenerator[Event]:
+    """Run a check and yield what it tells. Leaving early stops it."""
+    task = asyncio.create_task(check.run())
+    try:
+        while (event := await check.events.get()) is not None:
+            yield event
+        await task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
-    def __init__(self, runs: Runs, stages: tuple[StageName, ...], *, whole: bool, whole_jaxpr: bool = False) -> None:
+
+class Check:
+    """One run of the ladder. `events` ends with None.
+
+    `whole`: every stage was asked for, so the numbers must have been confirmed. `refused`: the result of `load`, where
+    it is known already that the file does not load."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        stages: tuple[StageName, ...],
+        *,
+        whole: bool,
+        whole_jaxpr: bool = False,
+        refused: StageResult | None = None,
+    ) -> None:
         self.events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._runs = runs
         self._stages = stages
         self._whole = whole
         self._whole_jaxpr = whole_jaxpr
+        self._refused = refused
         self._done: dict[StageName, StageResult] = {}
         self._finished = {name: asyncio.Event() for name in stages}
         self._timing: Timing | None = None
@@ -125,6 +149,9 @@ class Check:
     async def run(self) -> None:
         """Run every stage, then say the verdict."""
         began = time.monotonic()
+        if self._refused is not None:
+            self._refuse(self._refused)
+            return
         # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time.
         ahead = self._runs.artifacts("cpu") if "interpret" in self._stages else None
         lowering = SharedLowering(self._runs)
@@ -140,7 +167,7 @@ class Check:
                 "device": self._device(),
             }
             if ahead is not None:
-                work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known)
+                work["interpret"] = interpret_stage(self._runs, traced, ahead, self._case_known, self._simulated)
             try:
                 async with asyncio.TaskGroup() as group:
                     for name in self._stages:
@@ -156,13 +183,21 @@ class Check:
                 await ahead.close()
             self.events.put_nowait(None)
 
+    def _refuse(self, load: StageResult) -> None:
+        """All there is to say of a file that does not load."""
+        self._finish(load)
+        for name in self._stages[1:]:
+            self._finish(stage_result(name, status="skipped", reason=skip_reason(name, self._done)))
+        self._say_verdict(Tracing(load=load), load.seconds)
+        self.events.put_nowait(None)
+
     async def _trace(self) -> Tracing:
         self._start("load")
         began = time.monotonic()
         try:
             traced = await trace_stages(self._runs, whole=self._whole_jaxpr)
         except (WorkerDied, BadAnswer, Failed) as error:
-            self._finish(_our_fault("load", error, time.monotonic() - began))
+            self._finish(our_fault("load", error, time.monotonic() - began))
             traced = Tracing()
         else:
             self._finish(traced.load)
@@ -188,8 +223,13 @@ class Check:
         try:
             result = await work
         except (WorkerDied, BadAnswer, Failed) as error:
-            result = _our_fault(name, error, time.monotonic() - began)
+            result = our_fault(name, error, time.monotonic() - began)
         self._finish(result)
+
+    async def _simulated(self) -> None:
+        """Wait until the simulator has said all that it will."""
+        if "hazards" in self._finished:
+            await self._finished["hazards"].wait()
 
     async def _device(self) -> StageResult:
         result, self._timing = await device_stage(self._runs)
@@ -234,7 +274,8 @@ class Check:
         self.events.put_nowait(CheckFinished(verdict=verdict))
 
 
-def _our_fault(name: StageName, error: WorkerDied | BadAnswer | Failed, seconds: float) -> StageResult:
+def our_fault(name: StageName, error: WorkerDied | BadAnswer | Failed, seconds: float) -> StageResult:
+    """The result of a stage that could not be run, through no fault of the attempt."""
     if isinstance(error, WorkerDied):
         message = "A worker process of the tutor ended while it ran this stage. It is started again for the next check."
         found = finding("KT902", message, raw=error.tail or None)

@@ -10,11 +10,12 @@ import msgspec
 
 from tutor.ladder.libtpu import libtpu_command
 from tutor.ladder.runs import Failed, Runs
+from tutor.ladder.timed_case import Lowered, integer_values, lowered, lowered_reference
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.ladder.worker import WorkerDied
 from tutor.protocol import CaseResult, CaseSpec, Compilation, Finding, StageResult
-from tutor.wire import Broken, Compiled, CompileJob
+from tutor.wire import Attempt, Broken, Compiled, CompileJob
 
 Artifacts = Mapping[tuple[str, str], bytes]
 """TPU artifacts by case and chip."""
@@ -32,30 +33,83 @@ async def compile_stage(runs: Runs, traced: Tracing, artifacts: Artifacts) -> tu
     if hello.versions.get("libtpu") is None:
         reason = f"libtpu is not installed, so nothing was compiled for a TPU. This adds it: {libtpu_command()}"
         return stage_result("compile", status="unavailable", reason=reason), []
-    wanted = [
-        (case, chip) for chip in runs.subject.chips for case in runs.subject.cases if (case.name, chip) in artifacts
-    ]
-    done = list(await asyncio.gather(*(_compile(runs, traced, artifacts, case, chip) for case, chip in wanted)))
+    subject, timed = runs.subject, runs.subject.time_case
+    checked = [(case, chip) for chip in subject.chips for case in subject.cases if (case.name, chip) in artifacts]
+    values = await integer_values(runs, timed)
+    done, (apart, refused) = await asyncio.gather(
+        asyncio.gather(
+            *(_checked(runs, traced, artifacts[case.name, chip], case, chip, values) for case, chip in checked)
+        ),
+        _timed(runs, values),
+    )
+    done = [*done, *apart]
     seconds = time.monotonic() - began
-    compilations = [one.compilation for one in done]
-    findings = over_chips(done)
+    compilations = await _beside_reference(runs, [one.compilation for one in done], values)
+    findings = [*over_chips(done), *refused]
     cannot = next((one.unavailable for one in done if one.unavailable), None)
     if cannot and not findings:
         return stage_result("compile", status="unavailable", reason=cannot, seconds=seconds), compilations
     if not done:
         reason = "no case could be lowered for TPU here"
         return stage_result("compile", status="unavailable", reason=reason), []
-    return stage_result("compile", findings, _by_case(compilations), seconds=seconds), compilations
+    return stage_result("compile", findings, _by_case(compilations[: len(checked)]), seconds=seconds), compilations
 
 
-async def _compile(runs: Runs, traced: Tracing, artifacts: Artifacts, case: CaseSpec, chip: str) -> Compiled:
+async def _checked(runs: Runs, traced: Tracing, artifact: bytes, case: CaseSpec, chip: str, values: bytes) -> Compiled:
     facts = traced.facts.get(case.name)
+    kernels = [kernel.kernel for kernel in facts.kernels] if facts else []
+    program = Lowered({chip: artifact}, kernels, [])
+    is_timed = case.name == runs.subject.time_case.name
+    return await _compile(runs, runs.subject.attempt, program, case, chip, values if is_timed else None)
+
+
+async def _timed(runs: Runs, values: bytes) -> tuple[list[Compiled], list[Finding]]:
+    """The attempt's timing case where that is a case of its own; else it is compiled with the others."""
+    subject, case = runs.subject, runs.subject.time_case
+    if case.name in {checked.name for checked in subject.cases}:
+        return [], []
+    program = await lowered(runs, subject.attempt, case, values)
+    chips = [chip for chip in subject.chips if chip in program.artifacts]
+    done = [await _compile(runs, subject.attempt, program, case, chip, values) for chip in chips]
+    warned = [msgspec.structs.replace(one, findings=[_only_a_warning(found) for found in one.findings]) for one in done]
+    return warned, [_only_a_warning(found) for found in program.findings]
+
+
+def _only_a_warning(found: Finding) -> Finding:
+    """A timing case is compiled for its estimate: what is wrong with it fails nothing, but it has no estimate."""
+    if found.severity != "error":
+        return found
+    message = f"{found.message} This is the timing case, so there is no estimate of the speed."
+    return msgspec.structs.replace(found, severity="warning", message=message)
+
+
+async def _beside_reference(runs: Runs, compilations: list[Compilation], values: bytes) -> list[Compilation]:
+    """The compilations, with the reference's schedule where the attempt has one."""
+    case, reference = runs.subject.time_case, runs.subject.reference
+    if reference is None or not any(one.schedule for one in compilations):
+        return compilations
+    program = await lowered_reference(runs, case, values)
+    found: list[Compilation] = []
+    for one in compilations:
+        if one.schedule is not None and program is not None and one.chip in program.artifacts:
+            other = await _compile(runs, reference, program, case, one.chip, values)
+            one = msgspec.structs.replace(one, reference=other.compilation.schedule)
+        found.append(one)
+    return found
+
+
+async def _compile(
+    runs: Runs, program: Attempt, made: Lowered, case: CaseSpec, chip: str, values: bytes | None
+) -> Compiled:
+    """Compile one program for one chip; with `values` its speed is estimated too."""
     job = CompileJob(
-        artifact=artifacts[case.name, chip],
+        artifact=made.artifacts[chip],
         case=case.name,
         chip=chip,
-        path=runs.subject.attempt.path,
-        kernels=[kernel.kernel for kernel in facts.kernels] if facts else [],
+        path=program.path,
+        kernels=made.kernels,
+        estimate=values is not None,
+        values=values or b"",
     )
     answer = await runs.compiler.compile(job)
     if isinstance(answer, Broken):

@@ -31,6 +31,7 @@ class Compiler:
         self._one = asyncio.Lock()
         self._known: OrderedDict[bytes, Compiled] = OrderedDict()
         self._starting: asyncio.Task[object] | None = None
+        self.programs: dict[bytes, object] = {}  # what callers want to keep as long as this server
 
     async def start(self) -> Hello:
         """Start the server unless it runs. `WorkerDied` if libtpu cannot be loaded."""

@@ -47,7 +47,7 @@ async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageRes
     subject = runs.subject
     case = subject.time_case
     if subject.reference is None:
-        reason = "this set comes without reference solutions to time beside"
+        reason = "there is no reference solution to time beside"
         return stage_result("device", status="unavailable", reason=reason), None
     attempt = await _artifact(runs, subject.attempt, case, platform)
     reference = await _artifact(runs, subject.reference, case, platform)

@@ -7,12 +7,13 @@ import time
 
 from tutor.findings import finding
 from tutor.ladder.endings import ending
-from tutor.ladder.runs import RUN_LIMITS, Failed, Runs
+from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseResult, CaseSpec, Finding, StageResult
+from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, StageResult
 from tutor.wire import Broken, CompareJob, Ended, HazardJob, HazardMode, Judged, Loaded, Simulated
 
+NUMBERS = ("KT401", "KT410")
 MODES: dict[str, HazardMode] = {"on_wait": "on_wait", "eager": "eager", "two_cores": "two_cores"}
 
 
@@ -40,10 +41,11 @@ async def hazards_stage(runs: Runs, traced: Tracing) -> StageResult:
     outcomes = await asyncio.gather(*(_simulate(runs, traced, case, mode) for case, mode in wanted))
     seconds = time.monotonic() - began
     runs.printed += next((outcome.printed for outcome in outcomes if outcome.printed), "")
-    findings = [found for outcome in outcomes for found in outcome.findings]
+    # What the simulator saw happen comes before the wrong numbers that come of it.
+    findings = sorted((found for outcome in outcomes for found in outcome.findings), key=lambda f: f.code in NUMBERS)
     cannot = next((outcome.unavailable for outcome in outcomes if outcome.unavailable), None)
-    if cannot and not findings:
-        return stage_result("hazards", status="unavailable", reason=cannot, seconds=seconds)
+    if cannot and not any(found.severity == "error" for found in findings):
+        return stage_result("hazards", findings, status="unavailable", reason=cannot, seconds=seconds)
     if not outcomes:
         return stage_result("hazards", status="unavailable", reason="no case is marked for it", seconds=seconds)
     return stage_result("hazards", findings, _by_case(outcomes), seconds=seconds)
@@ -64,22 +66,42 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome = Outcome(case.name)
     seed = runs.subject.hazard_seed(case)
     inputs = await runs.inputs(case, seed)
-    job = HazardJob(runs.subject.attempt, case, mode, inputs, RUN_LIMITS, runs.subject.chips[0])
-    hangs = any(found.code == "KT322" for found in traced.facts[case.name].suspects)
+    waits = next((found for found in traced.facts[case.name].suspects if found.code == "KT322"), None)
+    hangs = runs.subject.may_hang or waits is not None
+    limits = HANG_LIMITS if hangs else RUN_LIMITS
+    job = HazardJob(runs.subject.attempt, case, mode, inputs, limits, runs.subject.chips[0])
     simulated, ended, refused = await _run(runs, job)
-    if ended.how == "wall" and not hangs:  # a starved machine can stall a run once; a real hang does it twice
+    can_wait = _can_wait(traced.facts[case.name])
+    if ended.how == "wall" and can_wait and not hangs:  # a starved machine stalls a run once; a real hang does it twice
         simulated, ended, refused = await _run(runs, job)
     outcome.findings += refused
     if simulated is None:
-        if not refused:
-            outcome.findings.append(_stopped(ended, case, mode))
+        slow = ended.how in ("wall", "cpu") and not can_wait
+        if slow and runs.subject.given is not None:
+            # A kernel of the user's own may be large, and this one has nothing that could hang.
+            outcome.unavailable = (
+                f"the simulation had not come to an end after {limits.wall_seconds:.0f} seconds: give smaller arguments"
+            )
+        elif slow:
+            outcome.findings.append(ending(ended, "hazards", wall_seconds=limits.wall_seconds, case=case.name))
+        elif not refused:
+            outcome.findings.append(_stopped(ended, case, mode, limits.wall_seconds, waits, twice=not hangs))
         return outcome
     outcome.printed = simulated.printed
     outcome.unavailable = simulated.unavailable
     outcome.findings += simulated.findings
-    if simulated.outputs is not None:
+    if simulated.outputs is not None and mode == "on_wait":
+        runs.simulated[case.name] = simulated.outputs
+    given = runs.subject.given
+    if simulated.outputs is not None and (given is None or given.expected is not None):
         await _compare(runs, traced, case, seed, mode, simulated.outputs, outcome)
     return outcome
+
+
+def _can_wait(facts: CaseFacts) -> bool:
+    """Whether some kernel waits for anything, so that it can hang."""
+    kinds = {access.kind for kernel in facts.kernels for access in kernel.kernel.accesses}
+    return bool(kinds & {"copy_wait", "semaphore"})
 
 
 async def _run(runs: Runs, job: HazardJob) -> tuple[Simulated | None, Ended, list[Finding]]:
@@ -98,15 +120,19 @@ async def _run(runs: Runs, job: HazardJob) -> tuple[Simulated | None, Ended, lis
     return simulated, ended, refused
 
 
-def _stopped(ended: Ended, case: CaseSpec, mode: HazardMode) -> Finding:
+def _stopped(
+    ended: Ended, case: CaseSpec, mode: HazardMode, seconds: float, waits: Finding | None, *, twice: bool
+) -> Finding:
+    """`waits`: what the rules know of a wait that never ends."""
     if ended.how in ("wall", "cpu"):
         message = (
-            f"In the simulator ({mode.replace('_', ' ')}) the kernel did not finish in {RUN_LIMITS.wall_seconds:.0f} "
-            "seconds, twice. On a TPU it would most likely hang."
+            f"In the simulator ({mode.replace('_', ' ')}) the kernel did not finish in {seconds:.0f} "
+            f"seconds{', twice' if twice else ''}. On a TPU it would most likely hang."
         )
         hint = "Look for a wait whose copy is never started, and for a loop that never ends."
-        return finding("KT406", message, case=case.name, hint=hint)
-    return ending(ended, "hazards", wall_seconds=RUN_LIMITS.wall_seconds, case=case.name)
+        line, ref = (waits.line, waits.ref) if waits else (None, None)
+        return finding("KT406", message, case=case.name, line=line, ref=ref, hint=hint)
+    return ending(ended, "hazards", wall_seconds=seconds, case=case.name)
 
 
 async def _compare(
@@ -121,6 +147,7 @@ async def _compare(
         tolerance=runs.subject.tolerance,
         facts=traced.facts.get(case.name),
         limits=RUN_LIMITS,
+        given=runs.subject.given,
     )
     async for answer in runs.ask(runs.judge, job):
         if isinstance(answer, Judged):

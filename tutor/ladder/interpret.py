@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+import msgspec
 
 from tutor.ladder.across import across_cases
 from tutor.ladder.endings import ending
-from tutor.ladder.runs import RUN_LIMITS, Failed, Runs, Stream
+from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs, Stream
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseResult, Finding, StageResult
-from tutor.wire import Artifact, Broken, Ended, InterpretJob, Judged, Loaded
+from tutor.wire import Artifact, Broken, Ended, Given, InterpretJob, Judged, Loaded
+
+NOTHING_TO_COMPARE = "there is no reference, and no simulated result to compare with"
 
 
 async def interpret_stage(
-    runs: Runs, traced: Tracing, ahead: Stream, known: Callable[[CaseResult], None]
+    runs: Runs,
+    traced: Tracing,
+    ahead: Stream,
+    known: Callable[[CaseResult], None],
+    simulated: Callable[[], Awaitable[None]],
 ) -> StageResult:
-    """Judge every case as soon as its program is there; `known` is told of each case as it is judged."""
+    """Judge every case as soon as its program is there; `known` is told of each case as it is judged. Without anything
+    else to compare with, what the simulator gave is awaited, with `simulated`."""
     began = time.monotonic()
     judging: dict[str, asyncio.Task[tuple[CaseResult, list[Finding]]]] = {}
     refused: list[Finding] = []
@@ -27,7 +36,9 @@ async def interpret_stage(
     try:
         async for answer in ahead:
             if isinstance(answer, Artifact) and answer.data is not None:
-                judging[answer.case] = asyncio.create_task(_judge(runs, traced, answer.case, answer.data, known))
+                judging[answer.case] = asyncio.create_task(
+                    _judge(runs, traced, answer.case, answer.data, known, simulated)
+                )
             elif isinstance(answer, Artifact):
                 unavailable = unavailable or answer.unavailable
                 refused += answer.findings
@@ -44,6 +55,9 @@ async def interpret_stage(
     seconds = time.monotonic() - began
     if unavailable:
         return stage_result("interpret", status="unavailable", reason=unavailable, seconds=seconds)
+    alone = runs.subject.given is not None and runs.subject.given.expected is None and not runs.simulated
+    if alone and all(result.status == "passed" for result, _ in judged) and not (missing or refused):
+        return stage_result("interpret", status="unavailable", reason=NOTHING_TO_COMPARE, seconds=seconds)
     cases = [result for result, _ in judged]
     findings = [found for _, some in judged for found in some]
     lost = [missing] if missing else []
@@ -51,11 +65,25 @@ async def interpret_stage(
     return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
 
 
+async def _given(runs: Runs, case: str, simulated: Callable[[], Awaitable[None]]) -> Given | None:
+    given = runs.subject.given
+    if given is None or given.expected is not None:
+        return given
+    await simulated()
+    return msgspec.structs.replace(given, expected=runs.simulated.get(case), simulated=True)
+
+
 async def _judge(
-    runs: Runs, traced: Tracing, name: str, data: bytes, known: Callable[[CaseResult], None]
+    runs: Runs,
+    traced: Tracing,
+    name: str,
+    data: bytes,
+    known: Callable[[CaseResult], None],
+    simulated: Callable[[], Awaitable[None]],
 ) -> tuple[CaseResult, list[Finding]]:
     subject = runs.subject
     case = subject.case(name)
+    limits = HANG_LIMITS if subject.may_hang else RUN_LIMITS
     job = InterpretJob(
         oracle=subject.oracle,
         case=case,
@@ -63,7 +91,8 @@ async def _judge(
         artifact=data,
         tolerance=subject.tolerance,
         facts=traced.facts.get(name),
-        limits=RUN_LIMITS,
+        limits=limits,
+        given=await _given(runs, name, simulated),
     )
     answered: tuple[CaseResult, list[Finding]] | None = None
     async for answer in runs.ask(runs.judge, job):
@@ -73,7 +102,7 @@ async def _judge(
         elif isinstance(answer, Broken):
             raise Failed(answer)
         elif isinstance(answer, Ended) and answered is None:
-            problem = ending(answer, "interpret", wall_seconds=RUN_LIMITS.wall_seconds, case=name)
+            problem = ending(answer, "interpret", wall_seconds=limits.wall_seconds, case=name)
             return CaseResult(name, "failed"), [problem]
     assert answered is not None
     return answered

@@ -16,6 +16,8 @@ from tutor.wire import ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job
 
 TRACE_LIMITS = Limits(wall_seconds=10)
 RUN_LIMITS = Limits(wall_seconds=20)
+HANG_LIMITS = Limits(wall_seconds=6)
+"""For a kernel that is known to wait for what never comes, and for one that says itself that it may hang."""
 
 
 class Failed(Exception):
@@ -43,6 +45,7 @@ class Runs:
         self.compiler = compiler
         self.subject = subject
         self.printed = ""
+        self.simulated: dict[str, bytes] = {}  # by case
         self._values = values
         self._slots = slots
 
@@ -54,6 +57,8 @@ class Runs:
 
     async def inputs(self, case: CaseSpec, seed: int, *, integers_only: bool = False) -> bytes:
         """`.npz` bytes of a case's inputs, made by the judge; kept for the next check. `Failed` if they cannot be."""
+        if self.subject.given is not None:
+            return self.subject.integers if integers_only else self.subject.given.inputs
         key = (f"{self.subject.oracle}@{_modified(self.subject.oracle)}", f"{case.name}/{integers_only}", seed)
         if key not in self._values:
             job = InputsJob(self.subject.oracle, case, seed, integers_only)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import msgspec
+
 from tutor.findings import finding
 from tutor.ladder.endings import ending
 from tutor.ladder.lower import SharedLowering
@@ -26,7 +28,7 @@ async def _by_the_rules(runs: Runs, traced: Tracing) -> list[Finding]:
     """The reference is traced only where a rule compares with it."""
     subject = runs.subject
     job = StructureJob(
-        oracle=subject.oracle,
+        oracle=subject.oracle or None,
         rules=subject.rules,
         cases=subject.cases,
         facts=list(traced.facts.values()),
@@ -47,7 +49,7 @@ async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) 
             artifact=lowered.artifacts[case.name, chip],
             facts=traced.facts[case.name],
             seeds=(subject.seed_of(case, -2), subject.seed_of(case, -3)),
-            outside=bool(subject.rules.outside),
+            outside=subject.rules is None or bool(subject.rules.outside),
             limits=RUN_LIMITS,
         )
         for case in subject.cases
@@ -55,6 +57,8 @@ async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) 
         if case.name in traced.facts and (case.name, chip) in lowered.artifacts
     ]
     findings = [found for some in await asyncio.gather(*(_ruled(runs, job) for job in jobs)) for found in some]
+    if subject.rules is None:  # nobody deceives the judge of a file of their own
+        return [msgspec.structs.replace(found, severity="note") for found in findings]
     if len(jobs) < len(traced.facts):
         message = "What the trace says could not be compared with a lowered program: `lower` says why there is none."
         findings.append(finding("KT391", message, severity="note"))
@@ -77,7 +81,8 @@ async def _ruled(runs: Runs, job: StructureJob | WitnessJob) -> list[Finding]:
 async def _reference(runs: Runs) -> list[CaseFacts]:
     """The facts of the reference solution, where a rule is a ratio to it."""
     subject = runs.subject
-    if subject.reference is None or (subject.rules.max_steps_ratio or subject.rules.max_bytes_ratio) is None:
+    rules = subject.rules
+    if subject.reference is None or rules is None or (rules.max_steps_ratio or rules.max_bytes_ratio) is None:
         return []
     facts: list[CaseFacts] = []
     values = await runs.index_values()

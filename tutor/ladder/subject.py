@@ -6,7 +6,7 @@ import hashlib
 
 from tutor.protocol import PARENTS, AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
-from tutor.wire import Attempt
+from tutor.wire import Attempt, Given
 
 
 class Named(Record, frozen=True):
@@ -23,17 +23,22 @@ class Named(Record, frozen=True):
 
 
 class Subject(Named, frozen=True):
-    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones."""
+    """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones.
+
+    An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
 
     cases: list[CaseSpec]
     oracle: str
-    rules: Rules
+    rules: Rules | None
     tolerance: ToleranceSpec
     diagnosis: dict[str, str]
     reference: Attempt | None
     time_case: CaseSpec
     chips: tuple[str, ...] = ("v5e", "v6e")
     seed: int | None = None
+    given: Given | None = None
+    integers: bytes = b""
+    may_hang: bool = False
 
     def case(self, name: str) -> CaseSpec:
         """The case called `name`."""

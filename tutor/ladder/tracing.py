@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tutor.findings import finding
 from tutor.ladder.endings import ending, without_last_words
 from tutor.ladder.runs import TRACE_LIMITS, Failed, Runs
 from tutor.ladder.subject import Subject
@@ -57,11 +58,20 @@ async def trace_stages(runs: Runs, *, whole: bool = False) -> Tracing:
     runs.printed += without_last_words(ended.printed) if ended else ""
     whole = loaded is not None and (bool(loaded.findings) or len(cases) == len(subject.cases))
     stopped = [] if whole or ended is None else [_ended(ended, "load" if loaded is None else "trace", subject)]
+    if ended is not None and len(ended.printed.encode()) >= TRACE_LIMITS.output_bytes:
+        findings.append(_printed_much())
     traced.load = stage_result(
         "load", stopped if loaded is None else loaded.findings, seconds=loaded.seconds if loaded else 0.0
     )
     traced.trace = stage_result("trace", [*findings, *(stopped if loaded else [])], cases, seconds=seconds)
     return traced
+
+
+def _printed_much() -> Finding:
+    kept = TRACE_LIMITS.output_bytes // 1024
+    message = f"The program printed more than {kept:,} KiB while it was loaded and traced. The rest is thrown away."
+    hint = "Print shapes or single numbers. A `print` in a kernel runs while it is traced, and shows tracers."
+    return finding("KT127", message, severity="note", hint=hint)
 
 
 def _ended(ended: Ended, stage: StageName, subject: Subject) -> Finding:

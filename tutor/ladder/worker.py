@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
 
 import msgspec
@@ -32,11 +32,16 @@ class BadAnswer(Exception):
 
 
 class Worker:
-    """One server process, `python -I -m MODULE`. Safe to use from many tasks of one event loop."""
+    """One server process: `python -I -m MODULE` in a clean environment, unless other ones are given.
 
-    def __init__(self, module: str, command: Sequence[str] | None = None) -> None:
+    Safe to use from many tasks of one event loop."""
+
+    def __init__(
+        self, module: str, command: Sequence[str] | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.module = module
         self._command = command or (sys.executable, "-I", "-m", module)
+        self._environment = environment
         self.hello: Hello | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
@@ -58,7 +63,7 @@ class Worker:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=_clean_environment(),
+                env=_clean_environment() if self._environment is None else dict(self._environment),
                 cwd="/",
                 start_new_session=True,
                 limit=1 << 20,

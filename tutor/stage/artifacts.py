@@ -10,10 +10,13 @@ import jax.export
 
 from tutor.findings import finding
 from tutor.jaxpr import compat
-from tutor.jaxpr.equations import bodies
+from tutor.jaxpr.checks import callbacks
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.normalise import CPU_ARTIFACT, TPU_ARTIFACT
+from tutor.protocol import Finding
 from tutor.stage.explain.lowering import explain_lowering
+from tutor.stage.explain.table import RAW_LIMIT, clean, first_line
+from tutor.stage.refusals import cpu_cannot_run, not_for_interpret
 from tutor.stage.tracing import Trace
 from tutor.wire import Artifact
 
@@ -36,34 +39,37 @@ def export(trace: Trace, platform: Platform, text: str, path: str) -> Artifact:
     except MemoryError:
         raise
     except Exception as error:
+        called_back = next(callbacks(compat.closed(trace.jaxpr), path), None)
         if platform == "tpu":
             problem = explain_lowering(error, text, path, case_facts(trace.jaxpr, trace.case, None, path))
+            if called_back is not None and problem.code == "KT501":
+                problem = _host_callback(called_back, error, name)
+        elif called_back is not None:
+            problem = _host_callback(called_back, error, name)
+        elif cannot := not_for_interpret(error, trace.jaxpr):
+            return Artifact(name, platform, None, [], time.monotonic() - began, unavailable=cannot)
         else:
-            message = f"Interpret mode cannot run this kernel: {type(error).__name__}: {error}"
-            problem = finding("KT205", message, raw=str(error), case=name)
+            said = first_line(str(error))
+            message = f"Interpret mode stopped before it could run the kernel, with {type(error).__name__}: {said}."
+            hint = "Read JAX's message below. What `lower` and `structure` say may name the cause."
+            problem = finding("KT205", message, raw=clean(str(error))[:RAW_LIMIT], case=name, hint=hint)
         return Artifact(name, platform, None, [problem], time.monotonic() - began)
     mosaic = "\n".join(compat.mosaic_modules(exported)) if platform == "tpu" else None
     return Artifact(name, platform, data, [], time.monotonic() - began, mosaic=mosaic)
 
 
-ONLY_ON_TPU = {
-    "prng_seed": "TPU random bits",
-    "prng_random_bits": "TPU random bits",
-    "prng_set_seed": "TPU random bits",
-    "get_barrier_semaphore": "a barrier between devices",
-}
-"""Primitives that plain interpret mode has no meaning for."""
-
-
-def cpu_cannot_run(jaxpr: compat.Jaxpr) -> str | None:
-    """Why interpret mode cannot run this program through no fault of it; None if it can."""
-    for eqn in compat.closed(jaxpr).eqns:
-        name = eqn.primitive.name
-        if name in ONLY_ON_TPU:
-            return f"interpret mode has no {ONLY_ON_TPU[name]} (`{name}`)"
-        if name == "dma_start" and compat.is_remote_copy(eqn):
-            return "interpret mode has no copies to another device"
-        for body in bodies(eqn):
-            if cannot := cpu_cannot_run(body.jaxpr):
-                return cannot
-    return None
+def _host_callback(where: Finding, error: Exception, case: str) -> Finding:
+    """`where`: the rule's finding that names the line."""
+    message = (
+        "The program calls back into Python here. What is judged is sent to another process as data, and a TPU kernel "
+        "cannot call Python either."
+    )
+    return finding(
+        "KT124",
+        message,
+        line=where.line,
+        column=where.column,
+        case=case,
+        hint=where.hint,
+        raw=clean(str(error))[:RAW_LIMIT],
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import sys
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.protocol import CaseSpec, Finding
-from tutor.stage.explain.loading import explain_load
+from tutor.stage.explain.loading import EntryMissing, explain_load, signature_finding
 from tutor.wire import Attempt
 
 MODULE = "attempt"
@@ -27,11 +26,7 @@ class CannotLoad(Exception):
 
 def load(attempt: Attempt) -> Callable[..., Any]:
     """Run the attempt's file as a fresh module and return its entry. `CannotLoad` if that does not work."""
-    module = load_module(attempt)
-    entry = module.__dict__.get(attempt.entry)
-    if not callable(entry):
-        raise CannotLoad(_no_entry(module, attempt, entry))
-    return entry  # type: ignore[no-any-return]
+    return entry_in(load_module(attempt), attempt)
 
 
 def load_module(attempt: Attempt) -> ModuleType:
@@ -55,6 +50,24 @@ def load_module(attempt: Attempt) -> ModuleType:
     return module
 
 
+def entry_in(module: ModuleType, attempt: Attempt) -> Callable[..., Any]:
+    """The function that the attempt is judged by. `CannotLoad` if the module has none of that name."""
+    entry = module.__dict__.get(attempt.entry)
+    if callable(entry):
+        return entry  # type: ignore[no-any-return]
+    own = [n for n, v in module.__dict__.items() if callable(v) and getattr(v, "__module__", "") == MODULE]
+    missing = EntryMissing(attempt.entry, own, entry)
+    raise CannotLoad(explain_load(missing, attempt.source, attempt.path, attempt.entry))
+
+
+def check_signature(entry: Callable[..., Any], attempt: Attempt, case: CaseSpec) -> None:
+    """`CannotLoad` if the entry cannot be called as the exercise calls it."""
+    text = decode(attempt.source)
+    problem = signature_finding(entry, attempt.entry, [spec.name for spec in case.inputs], case.static, text)
+    if problem:
+        raise CannotLoad(problem)
+
+
 def decode(source: bytes) -> str:
     """The attempt as text. `CannotLoad` names the first byte that is not UTF-8."""
     try:
@@ -70,39 +83,3 @@ def decode(source: bytes) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise CannotLoad(finding("KT102", f"Line {line} holds a zero byte. Python source is text.", line=line))
     return text
-
-
-def check_signature(entry: Callable[..., Any], name: str, case: CaseSpec) -> Finding | None:
-    """A finding if `entry` cannot be called as the exercise calls it."""
-    try:
-        signature = inspect.signature(entry)
-    except (TypeError, ValueError):
-        return None
-    try:
-        signature.bind(*case.inputs, **case.static)
-    except TypeError as error:
-        wanted = ", ".join(
-            [spec.name for spec in case.inputs] + [f"{key}={value}" for key, value in case.static.items()]
-        )
-        message = f"The exercise calls {name}({wanted}), but your function is {name}{signature}: {error}."
-        return finding("KT105", message, line=_first_line(entry), raw=str(error))
-    return None
-
-
-def _first_line(entry: Callable[..., Any]) -> int | None:
-    code = getattr(inspect.unwrap(entry), "__code__", None)
-    return code.co_firstlineno if code else None
-
-
-def _no_entry(module: ModuleType, attempt: Attempt, value: object) -> Finding:
-    functions = [
-        name
-        for name, found in module.__dict__.items()
-        if callable(found) and getattr(found, "__module__", "") == MODULE
-    ]
-    if value is not None:
-        message = f"{attempt.entry} is a {type(value).__name__}, not a function."
-    else:
-        message = f"The file defines no function {attempt.entry}. The exercise calls it by that name."
-    hint = f"It does define: {', '.join(functions[:8])}." if functions else None
-    return finding("KT104", message, hint=hint)

@@ -25,6 +25,7 @@ from tutor.protocol import Finding, Kernel, Operand, Role
 from tutor.stage.explain.buffers import names_of
 from tutor.stage.explain.simulator import explain_simulator, is_refusal
 from tutor.stage.listening import Heard, listening
+from tutor.stage.refusals import refused_for_alias
 from tutor.wire import HazardMode
 
 WORK_LIMIT = 512
@@ -93,6 +94,8 @@ def simulate(
     if raised is not None and first is not None and (isinstance(raised, CannotRebind) or is_refusal(first)):
         why = f"The simulator cannot run this kernel: {_last_line(first)}"
         return Simulation(None, [], heard.printed(), unavailable=why)
+    if raised is not None and first is not None and (cannot := refused_for_alias(first, jaxpr)):
+        return Simulation(None, [], heard.printed(), unavailable=cannot)
     findings = explain_simulator(first if raised is not None else None, heard.records(), text, path, names)
     return Simulation(outputs, findings, heard.printed())
 
@@ -150,8 +153,9 @@ def too_big(
 
 
 def too_big_finding(reason: str) -> Finding:
-    """KT412 with the reason of `too_big`."""
-    return finding("KT412", reason, severity="note", hint="The other judges have run all the same.")
+    """A note with the reason of `too_big`: KT413 if it is about memory, else KT412."""
+    code = "KT413" if "allocates at most" in reason else "KT412"
+    return finding(code, reason, severity="note", hint="The other judges have run all the same.")
 
 
 def _allocated(kernel: Kernel) -> int:

@@ -12,7 +12,7 @@ import msgspec
 from jax.experimental import pallas as pl
 
 from tutor.jaxpr import compat
-from tutor.jaxpr.checks import suspects
+from tutor.jaxpr.checks import look
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.fingerprint import fingerprint
 from tutor.jaxpr.printing import marked
@@ -20,10 +20,22 @@ from tutor.protocol import CaseFacts, CaseSpec, Finding
 from tutor.stage import artifacts
 from tutor.stage.attempt import CannotLoad, check_signature, decode, load
 from tutor.stage.author_kernels import author_kernels
-from tutor.stage.hazards import simulate
+from tutor.stage.hazards import simulate, too_big, too_big_finding
+from tutor.stage.inspection import own_call, prepare
 from tutor.stage.listening import listening
 from tutor.stage.tracing import CannotTrace, Trace, trace
-from tutor.wire import ArtifactJob, HazardJob, Job, KernelsJob, Loaded, Simulated, Traced, TraceJob
+from tutor.wire import (
+    ArtifactJob,
+    Attempt,
+    HazardJob,
+    Job,
+    KernelsJob,
+    Loaded,
+    PrepareJob,
+    Simulated,
+    Traced,
+    TraceJob,
+)
 from tutor.workers.arrays import pack, unpack
 from tutor.workers.forkserver import Send
 
@@ -37,6 +49,8 @@ def run(job: Job, send: Send) -> None:
             _artifacts(job, send)
         elif isinstance(job, HazardJob):
             _hazards(job, send)
+        elif isinstance(job, PrepareJob):
+            send(prepare(job.attempt))
         elif isinstance(job, KernelsJob):
             author_kernels(job, send)
         else:
@@ -45,13 +59,17 @@ def run(job: Job, send: Send) -> None:
         send(Loaded([refused.finding], 0.0))
 
 
+def _entry(attempt: Attempt) -> Callable[..., Any]:
+    """What is called with a case's arrays."""
+    return own_call(attempt) if attempt.own else load(attempt)
+
+
 def _trace(job: TraceJob, send: Send) -> None:
     began = time.monotonic()
-    entry = load(job.attempt)
+    entry = _entry(job.attempt)
     text = decode(job.attempt.source)
-    problem = check_signature(entry, job.attempt.entry, job.cases[0])
-    if problem:
-        raise CannotLoad(problem)
+    if not job.attempt.own:
+        check_signature(entry, job.attempt, job.cases[0])
     send(Loaded([], time.monotonic() - began))
     for position, case in enumerate(job.cases):
         began = time.monotonic()
@@ -69,8 +87,12 @@ def _facts(traced: Trace, packed: bytes | None, text: str, path: str) -> CaseFac
     values = unpack(packed) if packed else {}
     facts = case_facts(traced.jaxpr, traced.case, values, path)
     by_position = {i: values[spec.name] for i, spec in enumerate(traced.case.inputs) if spec.name in values}
-    found = suspects(traced.jaxpr, by_position, path, source=text)
-    return msgspec.structs.replace(facts, suspects=[_in_case(problem, traced.case) for problem in found])
+    found, doubts = look(traced.jaxpr, by_position, path, source=text)
+    return msgspec.structs.replace(
+        facts,
+        suspects=[_in_case(problem, traced.case) for problem in found],
+        doubts=[_in_case(problem, traced.case) for problem in doubts],
+    )
 
 
 def _in_case(problem: Finding, case: CaseSpec) -> Finding:
@@ -78,7 +100,7 @@ def _in_case(problem: Finding, case: CaseSpec) -> Finding:
 
 
 def _artifacts(job: ArtifactJob, send: Send) -> None:
-    entry = load(job.attempt)
+    entry = _entry(job.attempt)
     text = decode(job.attempt.source)
     for platform in job.platforms:
         chips = job.chips if platform == "tpu" else job.chips[:1]
@@ -102,12 +124,16 @@ def _by_chip(
 
 def _hazards(job: HazardJob, send: Send) -> None:
     began = time.monotonic()
-    entry = load(job.attempt)
+    entry = _entry(job.attempt)
     text = decode(job.attempt.source)
     arrays = unpack(job.inputs)
     inputs = [arrays[spec.name] for spec in job.case.inputs]
     with listening() as heard:
         traced = trace(entry, job.case, text, job.attempt.path, job.chip)
+        if cannot := _too_big(job, traced):
+            said = [too_big_finding(cannot)]
+            send(Simulated(job.case.name, job.mode, None, said, "", time.monotonic() - began, unavailable=cannot))
+            return
         outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
     outputs = None
     if outcome.outputs is not None:
@@ -117,12 +143,20 @@ def _hazards(job: HazardJob, send: Send) -> None:
             case=job.case.name,
             mode=job.mode,
             outputs=outputs,
-            findings=outcome.findings,
+            findings=[_in_case(problem, job.case) for problem in outcome.findings],
             printed=outcome.printed,
             seconds=time.monotonic() - began,
             unavailable=outcome.unavailable,
         )
     )
+
+
+def _too_big(job: HazardJob, traced: Trace) -> str | None:
+    """Why an inspected kernel is not simulated. An exercise's hazard case is small by its own proof."""
+    if job.attempt.own is None:
+        return None
+    facts = case_facts(traced.jaxpr, traced.case, None, job.attempt.path)
+    return too_big([kernel.kernel for kernel in facts.kernels])
 
 
 def warm() -> None:

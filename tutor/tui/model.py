@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
+from tutor.ladder.chip_use import by_chip
 from tutor.ladder.events import (
     CaseFinished,
     CheckFinished,
@@ -16,6 +17,7 @@ from tutor.ladder.events import (
     StageFinished,
     StageStarted,
 )
+from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import (
     QUESTIONS,
     STAGES,
@@ -23,6 +25,7 @@ from tutor.protocol import (
     CaseError,
     CaseFacts,
     CaseResult,
+    Compilation,
     Finding,
     Kernel,
     KernelFacts,
@@ -46,6 +49,7 @@ LETTERS: Mapping[AccessKind, str] = {
     "semaphore": "#",
 }
 KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
+MIB = 1 << 20
 PREDICT: tuple[StageName, ...] = ("load", "structure")
 PREDICTED = "Are the answers right?"
 """The stages of a predict exercise, and their only question."""
@@ -159,14 +163,29 @@ def _so_far(known: Sequence[CaseResult]) -> str:
 
 
 def _remark(run: Run, result: StageResult) -> str:
+    estimate = short_estimate(run.verdict.compile) if result.name == "device" and run.verdict else None
+    if estimate and result.status == "unavailable":
+        return f"{result.reason or result.status}; {estimate}"
     if result.status not in ("passed", "failed"):
         return result.reason or result.status
     if result.name == "trace" and result.status == "passed" and run.trace:
         return counts(run.trace.kernels)
+    if result.name == "compile" and run.verdict is not None:
+        return vmem_use(run.verdict.compile)
     if result.cases:
         good = sum(case.status == "passed" for case in result.cases)
         return f"{good} of {many(len(result.cases), 'case')}"
     return ""
+
+
+def vmem_use(compilations: Sequence[Compilation]) -> str:
+    """`v5e 0.3 of 16 MiB, v6e no`: VMEM of the case that uses the most, for each chip."""
+    words = []
+    for use in by_chip(compilations):
+        used, limit = (use.largest.vmem_bytes, use.largest.vmem_limit_bytes) if use.largest else (None, None)
+        figures = f" {used / MIB:.1f} of {limit / MIB:.0f} MiB" if used is not None and limit else ""
+        words.append(f"{use.chip}{figures}{' no' if use.failed else '' if figures else ' ok'}")
+    return ", ".join(words)
 
 
 def counts(kernels: Sequence[Kernel]) -> str:

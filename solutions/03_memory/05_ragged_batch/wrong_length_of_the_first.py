@@ -1,4 +1,4 @@
-# expect: interpret KT202
+# expect: interpret KT210
 # Reads lengths_ref[0] in the index map: right for one sequence.
 
 import jax

@@ -1,5 +1,5 @@
-# expect: structure KT328
-# Counts the blocks, and takes their number for that of the last one.
+# expect: structure KT313
+# Takes the number of blocks for that of the last one: one block too many comes for every sequence.
 
 import jax
 import jax.numpy as jnp

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tutor.findings import finding
 from tutor.jaxpr.checks import grid, hints, memory, numbers, semaphores, source
+from tutor.jaxpr.checks.doubts import DOUBTS
 from tutor.jaxpr.checks.kernel import KernelView, Rule
 from tutor.jaxpr.checks.outer import fate, known_operands
 from tutor.jaxpr.checks.walk import walk
@@ -21,7 +22,7 @@ from tutor.jaxpr.kernels import kernel_parts
 from tutor.jaxpr.scalars import Array
 from tutor.protocol import Finding
 
-__all__ = ["RULES", "SOURCE_RULES", "kernel_views", "source_suspects", "suspects"]
+__all__ = ["DOUBTS", "RULES", "SOURCE_RULES", "kernel_views", "look", "source_suspects", "suspects"]
 
 RULES: tuple[Rule, ...] = (*semaphores.RULES, *memory.RULES, *grid.RULES, *numbers.RULES, *hints.RULES)
 SOURCE_RULES = source.RULES
@@ -45,22 +46,30 @@ def kernel_views(jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: st
             yield KernelView(eqn, parts, position(eqn, file_name), walk(parts, file_name, known), tables, fates)
 
 
-def suspects(
+def look(
     jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: str, *, source: str | None = None
-) -> list[Finding]:
-    """What the general rules say about a traced attempt.
+) -> tuple[list[Finding], list[Finding]]:
+    """What the general rules say about a traced attempt, and what would explain wrong numbers and is no mistake else.
 
     `values` are entry arguments whose contents are known, by flat position (a scalar-prefetch table decides which
     blocks are visited); without them the rules that need them are silent. `file_name` is the name that the attempt was
     compiled under: only its lines are given. With the `source`, what tracing drops is found too (KT344, KT345). Sorted
     by line, each finding once."""
     tree = _parsed(source) if source is not None else None
-    found = []
+    found, doubts = [], []
     for view in kernel_views(jaxpr, values, file_name):
         found += [f for rule in RULES for f in rule(view)]
+        doubts += [f for rule in DOUBTS for f in rule(view)]
         if tree is not None:
             found += [f for source_rule in SOURCE_RULES for f in source_rule(tree, view)]
-    return _tidy([*found, *callbacks(closed(jaxpr), file_name)])
+    return _tidy([*found, *callbacks(closed(jaxpr), file_name)]), _tidy(doubts)
+
+
+def suspects(
+    jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: str, *, source: str | None = None
+) -> list[Finding]:
+    """The first half of what `look` finds."""
+    return look(jaxpr, values, file_name, source=source)[0]
 
 
 def source_suspects(

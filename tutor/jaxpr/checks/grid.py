@@ -85,26 +85,13 @@ def block_is_never_visited(kernel: KernelView) -> Iterator[Finding]:
     """KT327. What no grid step visits is never written: the output holds whatever the memory held before."""
     aliased = set(kernel.parts.aliased.values())
     for ref, fate in zip(kernel.parts.outputs, kernel.fates, strict=False):
-        indices = kernel.blocks.get(ref)
-        if indices is None or ref in aliased or fate == "unused":
+        unvisited = unvisited_blocks(kernel, ref)
+        if unvisited is None or ref in aliased or fate == "unused":
             continue
-        mapping = kernel.mapping(ref)
-        if any(mapping.element):
-            continue
-        counts = [-(-n // b) for n, b in zip(mapping.array_shape, mapping.sizes, strict=True)]
-        visited = np.unique(indices, axis=0)
-        inside = visited[((visited >= 0) & (visited < counts)).all(axis=1)]
-        missing = prod(counts) - len(inside)
-        if missing <= 0:
-            continue
-        name = kernel.walk.name(ref)
-        message = (
-            f"{missing} of the {prod(counts)} blocks of {name} are never visited; the first is block "
-            f"{tuple_text(_first_missing(counts, inside))}. Nothing writes them, so they hold whatever the memory held."
-        )
+        message = f"{unvisited} Nothing writes them, so they hold whatever the memory held."
         if fate == "part":
-            yield kernel.say("KT327", message + " That is right only if what follows the kernel throws them away.",
-                             severity="note", ref=ref)  # fmt: skip
+            words = f"{message} That is right only if what follows the kernel throws them away."
+            yield kernel.say("KT327", words, severity="note", ref=ref)
             continue
         yield kernel.say(
             "KT327",
@@ -112,6 +99,55 @@ def block_is_never_visited(kernel: KernelView) -> Iterator[Finding]:
             ref=ref,
             hint="Let the grid cover the array (pl.cdiv counts a last, partial block too), or pass an array with the "
             "wanted values and alias it onto the output with input_output_aliases.",
+        )
+
+
+def unvisited_blocks(kernel: KernelView, ref: Var) -> str | None:
+    """A sentence that says which blocks of an output no grid step visits; None if all are visited."""
+    indices = kernel.blocks.get(ref)
+    if indices is None or any(kernel.mapping(ref).element):
+        return None
+    mapping = kernel.mapping(ref)
+    counts = [-(-n // b) for n, b in zip(mapping.array_shape, mapping.sizes, strict=True)]
+    visited = np.unique(indices, axis=0)
+    inside = visited[((visited >= 0) & (visited < counts)).all(axis=1)]
+    missing = prod(counts) - len(inside)
+    if missing <= 0:
+        return None
+    verb = "is" if missing == 1 else "are"
+    return (
+        f"{missing} of the {prod(counts)} blocks of {kernel.walk.name(ref)} {verb} never visited; the first is block "
+        f"{tuple_text(_first_missing(counts, inside))}."
+    )
+
+
+def visited_block_is_not_stored(kernel: KernelView) -> Iterator[Finding]:
+    """KT350. Every visited block is written back from its window, whether or not something was stored there."""
+    for ref, fate in zip(kernel.parts.outputs, kernel.fates, strict=False):
+        indices = kernel.blocks.get(ref)
+        writes = [e for e in kernel.walk.of(ref) if e.ref == ref and e.op and e.op.kind in ("store", "copy_start")]
+        if indices is None or not writes or ref in kernel.walk.escaped or fate == "unused":
+            continue
+        stored = np.zeros(len(indices), bool)
+        for event in writes:
+            stored |= True if event.active is None else event.active
+        visit = np.cumsum(changes(indices)) - 1
+        served = np.zeros(visit[-1] + 1, bool)
+        np.logical_or.at(served, visit, stored)
+        if served.all() or not served.any():
+            continue
+        row = int(np.flatnonzero(~served[visit])[0])
+        name = kernel.walk.name(ref)
+        yield kernel.say(
+            "KT350",
+            f"Block {tuple_text(indices[row])} of {name} is visited at {kernel.step(row)}, and nothing is stored into "
+            f"it: the condition around this store is false there. A visited block is written back all the same, with "
+            "what its window in VMEM held before"
+            + (", also when the output aliases an input." if ref in kernel.parts.aliased.values() else "."),
+            severity="note" if fate == "part" else "error",
+            event=writes[0],
+            ref=ref,
+            hint=f"Store a value into {name} in every case, or let the index map give only blocks that are stored.",
         )
 
 
@@ -158,8 +194,10 @@ def _units_hint(mapping: Mapping, dim: int, index: int, name: str) -> str:
         and index % size == 0
         and 0 <= index // size < mapping.array_shape[dim] / size
     ):
-        return f"{index} looks like an element offset. An index map counts blocks: return {index // size} here, "
-        f"not {index}."
+        return (
+            f"{index} looks like an element offset. An index map counts blocks: return {index // size} here, "
+            f"not {index}."
+        )
     return f"Check the index map of {name} against the grid and the array's shape."
 
 
@@ -209,6 +247,7 @@ RULES = (
     parallel_axis_shares_a_block,
     block_is_visited_again,
     block_is_never_visited,
+    visited_block_is_not_stored,
     block_is_out_of_range,
     aliased_block_is_read_after_it_was_written,
 )

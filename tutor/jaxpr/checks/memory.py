@@ -9,7 +9,7 @@ import numpy as np
 
 from tutor.jaxpr.checks.kernel import KernelView
 from tutor.jaxpr.checks.walk import Event
-from tutor.jaxpr.compat import Constant, Dim, Var, View, space
+from tutor.jaxpr.compat import Constant, Dim, Var, View, is_ref, space
 from tutor.jaxpr.flow import Use
 from tutor.jaxpr.scalars import Value
 from tutor.protocol import Finding
@@ -57,7 +57,10 @@ def prefetch_ref_is_written(kernel: KernelView) -> Iterator[Finding]:
 
 def input_is_stored_to(kernel: KernelView) -> Iterator[Finding]:
     """KT331. An input's window is thrown away after its step: what is stored there reaches no output."""
+    given = dict(zip(kernel.parts.prefetch + kernel.parts.inputs, kernel.parts.operands, strict=False))
     for ref in kernel.data_refs(*kernel.parts.inputs):
+        if ref in given and is_ref(given[ref]):
+            continue  # a Ref of the program outside, as `pl.core_map` gets: it is there to be written
         off_chip = space(ref.aval) in ("any", "hbm")
         if off_chip and ref in kernel.parts.aliased:
             continue

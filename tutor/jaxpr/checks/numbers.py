@@ -53,13 +53,14 @@ def _accumulation(kernel: KernelView, ref: Var) -> Event | None:
             return event
         if event.op.kind != "load" or not event.possible():
             continue
-        target = _stored_sum(kernel, event, stores)
+        target = stored_sum(kernel, event, stores)
         if target is not None and _many_times(kernel, target, ref):
             return target
     return None
 
 
-def _stored_sum(kernel: KernelView, load: Event, stores: dict[int, Event]) -> Event | None:
+def stored_sum(kernel: KernelView, load: Event, stores: dict[int, Event]) -> Event | None:
+    """The store (of `stores`, by the id of its equation) of what was loaded plus something."""
     added: set[Var] = set()
 
     def through(use: Use) -> bool:
@@ -91,7 +92,7 @@ def _many_times(kernel: KernelView, event: Event, ref: Var) -> bool:
 
 def product_is_rounded(kernel: KernelView) -> Iterator[Finding]:
     """KT335. The matrix unit sums in 32 bits. Asking for a narrower result is refused when lowering for TPU."""
-    for event in _dots(kernel):
+    for event in dots(kernel):
         (out,) = event.eqn.outvars
         if np.dtype(out.aval.dtype).itemsize >= 4:
             continue
@@ -107,7 +108,7 @@ def product_is_rounded(kernel: KernelView) -> Iterator[Finding]:
 
 def product_at_default_precision(kernel: KernelView) -> Iterator[Finding]:
     """KT340. By default a TPU multiplies float32 in one bfloat16 pass; precision=HIGHEST takes six passes."""
-    for event in _dots(kernel):
+    for event in dots(kernel):
         precision = event.eqn.params.get("precision")
         asked = precision if isinstance(precision, tuple) else (precision,)
         if {str(v.aval.dtype) for v in event.eqn.invars[:2]} != {"float32"} or any(map(_is_high, asked)):
@@ -127,7 +128,8 @@ def _is_high(precision: object) -> bool:
     return precision is not None and str(precision).rsplit(".", 1)[-1].upper() not in ("DEFAULT", "NONE")
 
 
-def _dots(kernel: KernelView) -> Iterator[Event]:
+def dots(kernel: KernelView) -> Iterator[Event]:
+    """Every product, once."""
     seen: set[int] = set()
     for event in kernel.walk.events:
         if event.name == "dot_general" and id(event.eqn) not in seen:

@@ -57,8 +57,12 @@ def _bound_names(node: ast.AST) -> Iterator[ast.Name]:
 
 def read_is_never_used(tree: ast.AST, kernel: KernelView) -> Iterator[Finding]:
     """KT345. A load whose value is not used is dropped when traced: it costs nothing, and may be a slip."""
-    loaded = {(e.ref, e.place.line) for e in kernel.walk.events if e.op is not None and e.place is not None}
+    events = [e for e in kernel.walk.events if e.op is not None]
+    loaded = {(e.ref, e.place.line) for e in events if e.place is not None}
     for function, refs in kernel_functions(tree, kernel):
+        inside = range(function.lineno, (function.end_lineno or function.lineno) + 1)
+        if any(e.place is None or e.place.line not in inside for e in events if e.ref in refs.values()):
+            continue  # JAX kept another place for them, as in the backward half of `custom_vjp`
         for statement in function.body:
             if not isinstance(statement, ast.Assign | ast.Expr | ast.AnnAssign) or statement.value is None:
                 continue

@@ -87,16 +87,16 @@ def peak(pieces: Iterable[Piece], space: str = "vmem") -> int:
 
 def named(pieces: Sequence[Piece], kernel: Kernel | None, prefix: str = "") -> list[Allocation]:
     """The pieces as records, each with the name of its operand or scratch where that can be told."""
-    names = _names(pieces, kernel) if kernel is not None else {}
+    owners = owners_of(pieces, kernel)
     return [
         Allocation(
-            operand=prefix + names[piece.number] if piece.number in names else None,
+            operand=prefix + owners[piece.number].name if piece.number in owners else None,
             tag=short_tag(piece.tag),
             space=piece.space,
             bytes=piece.bytes,
         )
         for piece in pieces
-        if piece.used and (piece.space != "semaphore" or piece.number in names)
+        if piece.used and (piece.space != "semaphore" or piece.number in owners)
     ]
 
 
@@ -138,20 +138,23 @@ def item_bytes(dtype: str) -> int:
     return _BYTES.get(dtype, 1 if "8" in dtype or "int4" in dtype or dtype == "bool" else 4)
 
 
-def _names(pieces: Sequence[Piece], kernel: Kernel) -> dict[int, str]:
-    names: dict[int, str] = {}
+def owners_of(pieces: Sequence[Piece], kernel: Kernel | None) -> dict[int, Operand]:
+    """The operand or scratch that each piece is for, by the piece's number, as far as that can be told."""
+    owners: dict[int, Operand] = {}
+    if kernel is None:
+        return owners
     for piece in pieces:
         operand = operand_of(piece.tag, kernel)
         if operand is not None:
-            names[piece.number] = operand.name
+            owners[piece.number] = operand
     scratch = [o for o in kernel.operands if o.role == "scratch"]
-    left = _pair([p for p in pieces if p.tag.startswith("scratch operand")], scratch, names)
+    left = _pair([p for p in pieces if p.tag.startswith("scratch operand")], scratch, owners)
     inner = [o for o in left if o.space != "semaphore"] + _inner(kernel)
-    _pair([p for p in pieces if p.tag.startswith("scoped memory") and p.space != "semaphore"], inner, names)
-    return names
+    _pair([p for p in pieces if p.tag.startswith("scoped memory") and p.space != "semaphore"], inner, owners)
+    return owners
 
 
-def _pair(pieces: Sequence[Piece], operands: Sequence[Operand], names: dict[int, str]) -> list[Operand]:
+def _pair(pieces: Sequence[Piece], operands: Sequence[Operand], owners: dict[int, Operand]) -> list[Operand]:
     """Give each piece the first operand of its space and, where sizes can be compared, its size, in order."""
     left = list(operands)
     for piece in pieces:
@@ -159,7 +162,7 @@ def _pair(pieces: Sequence[Piece], operands: Sequence[Operand], names: dict[int,
         exact = [o for o in fitting if piece.bytes % max(operand_bytes(o), 1) == 0 and piece.bytes >= operand_bytes(o)]
         chosen = next(iter(exact or fitting), None)
         if chosen is not None:
-            names[piece.number] = chosen.name
+            owners[piece.number] = chosen
             left.remove(chosen)
     return left
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from tutor.judge.compile import chips
 from tutor.judge.compile.allocations import Piece, named, peak, read
 from tutor.judge.compile.explain import explain
 from tutor.judge.compile.refusal import Refusal, frames_in
-from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE
-from tutor.protocol import Allocation, Compilation, Kernel
+from tutor.judge.compile.schedule.estimate import Dumped, estimate
+from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE, UNITS
+from tutor.protocol import Allocation, Compilation, Kernel, Schedule
 from tutor.wire import Compiled, CompileJob
+from tutor.workers.arrays import unpack
 
 
 def warm() -> None:
@@ -33,7 +35,7 @@ def warm() -> None:
 def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
     """Compile one case for one chip. `folder` is where the dumps arrive; it is empty before."""
     began = time.monotonic()
-    exported, calls = compat.name_kernels(jax.export.deserialize(bytearray(job.artifact)))
+    exported, calls = _named(job.artifact)
     wanted = chips.topology(job.chip, exported.nr_devices)
     if wanted is None:
         reason = f"there is no {job.chip} topology for {exported.nr_devices} devices here"
@@ -69,12 +71,19 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         vmem_limit_bytes=min(limit or memory.scoped_vmem, memory.vmem),
         vmem_capacity=memory.vmem,
         allocations=_records(pieces, kernels),
+        schedule=_schedule(job, folder, calls) if job.estimate and not failure else None,
     )
     findings = []
     if failure:
         mine = pieces[number] if number < len(pieces) else None
         findings = [explain(replace(refusal, pieces=mine or []))]
     return Compiled(compilation, findings, time.monotonic() - began)
+
+
+@lru_cache(maxsize=8)
+def _named(artifact: bytes) -> tuple[jax.export.Exported, list[compat.TpuCall]]:
+    """The program of an artifact; the next chip gets the same."""
+    return compat.name_kernels(jax.export.deserialize(bytearray(artifact)))
 
 
 @cache
@@ -92,17 +101,26 @@ def _compile(exported: jax.export.Exported, chip: str, topology: str) -> None:
         mesh = jax.sharding.Mesh(np.array(devices), ("device",))
         whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         ins = [sharding or whole for sharding in exported.in_shardings_jax(mesh)]
-        outs = [sharding or whole for sharding in exported.out_shardings_jax(mesh)]
-        outs = jax.tree.unflatten(exported.out_tree, outs)
+        # The results are laid out as the program says. Its own mesh may have other axes than this one.
+        outs = None if ins else jax.tree.unflatten(exported.out_tree, [whole] * len(exported.out_avals))
+    wide = any(np.dtype(aval.dtype).itemsize > 4 for aval in (*exported.in_avals, *exported.out_avals))
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(exported.in_avals, ins, strict=True)]
     args, keywords = jax.tree.unflatten(exported.in_tree, specs)
-    with compat.target_chip(chip):
+    with compat.target_chip(chip), jax.enable_x64(wide):
         jax.jit(exported.call, out_shardings=outs).lower(*args, **keywords).compile()
 
 
 def _pieces(folder: Path, name: str) -> list[Piece] | None:
     dump = dump_text(folder, name, ALLOCATIONS)
     return None if dump is None else read(dump, dump_text(folder, name, SCHEDULE))
+
+
+def _schedule(job: CompileJob, folder: Path, calls: Sequence[compat.TpuCall]) -> Schedule | None:
+    dumped: list[Dumped | None] = []
+    for call in calls:
+        schedule, usage = dump_text(folder, call.name, SCHEDULE), dump_text(folder, call.name, UNITS)
+        dumped.append(Dumped(schedule, usage, call.looped) if schedule and usage else None)
+    return estimate(dumped, job.kernels, job.chip, unpack(job.values) if job.values else {})
 
 
 def dump_text(folder: Path, kernel: str, label: str) -> str | None:

@@ -12,6 +12,9 @@ from tutor.judge.compile.refusal import Refusal, dtype_of
 from tutor.judge.compile.words import Words
 from tutor.protocol import Finding
 
+IN_THE_BODY = ("KT601", "KT605", "KT606")
+"""Codes about one operation of the kernel; the others are about the call."""
+
 _PREFIX = re.compile(
     r"^(?:\w+Error: )?[A-Z_]+: (?:Mosaic failed to compile TPU kernel with MLIR module name `.*?` HLO name `.*?`: )?"
     r"(?:E\d{4}: \w+: )?"
@@ -29,8 +32,9 @@ def explain(refusal: Refusal) -> Finding:
 
 def _say(r: Refusal, words: Words) -> Finding:
     line, column = r.place
-    if words.line is not None and line is None:
-        line, column = words.line, None
+    if line is None or line == r.call_line:  # the compiler has lost the place inside the kernel
+        somewhere = r.access_line(None, "load", "store", "accumulate") if words.code in IN_THE_BODY else None
+        line, column = words.line or somewhere, None
     line = line if line is not None else r.call_line
     message = f"On {r.chip}: {words.message}"
     raw = f"{r.text}\n\n[compiled for {r.chip} with libtpu {r.libtpu}]"
@@ -58,31 +62,32 @@ def unproven(r: Refusal, m: re.Match[str]) -> Words:
 
 def copy_offset(r: Refusal, m: re.Match[str]) -> Words:
     axis, multiple = int(m["axis"]), int(m["multiple"])
-    operand = r.operand()
-    name = f"`{operand.name}`" if operand else "a Ref"
+    ref, line = r.copied()
+    name = f"`{ref}`" if ref else "a Ref"
     return Words(
         "KT605",
         f"A copy takes a part of {name} that does not begin at a multiple of {multiple} along axis {axis}, or not for "
         f"certain. {_why_tiles(multiple)} A copy moves whole tiles.",
         f"Begin at a multiple of {multiple}; an offset of run time is made known with "
         f"`pl.multiple_of(offset, {multiple})`. Or copy the whole tile and use a part of it in VMEM.",
-        operand.name if operand else None,
-        r.access_line(operand, "copy_start") or r.access_line(None, "copy_start"),
+        ref,
+        line,
     )
 
 
 def copy_lanes(r: Refusal, m: re.Match[str]) -> Words:
-    operand = r.operand()
+    ref, line = r.copied()
+    name = f"`{ref}`" if ref else "a Ref"
     shapes = re.findall(r"memref<([\dx]+)x(\w+?),", r.operation)
     part = f" The part is {_shape(shapes[-1][0])} of {dtype_of(shapes[-1][1])}." if shapes else ""
     return Words(
         "KT605",
-        "A copy takes a part of a row that is not made of whole tiles: along the last axis a tile has 128 lanes (512 "
+        f"A copy takes a part of {name} that is not made of whole tiles: along the last axis a tile has 128 lanes (512 "
         f"bytes), and a copy begins and ends at such a place.{part}",
         "Copy whole tiles, such as 128 columns from a column that is a multiple of 128, and use the part that you "
         "need in VMEM. Or give the array another layout outside the kernel, such as a first axis for the parts.",
-        operand.name if operand else None,
-        r.access_line(operand, "copy_start") or r.access_line(None, "copy_start"),
+        ref,
+        line,
     )
 
 
@@ -99,7 +104,7 @@ def lane_stride(r: Refusal, m: re.Match[str]) -> Words:
 
 def _why_tiles(multiple: int) -> str:
     if multiple >= 128:
-        return "Along the last axis data lies in tiles of 128 lanes, and there is no access that crosses a tile."
+        return "Along the last axis data lies in tiles of 128 lanes, and an access begins at a whole tile."
     return f"Along the axis before the last, data of this type lies in tiles of {multiple} rows."
 
 
@@ -197,7 +202,7 @@ ROWS: tuple[Row, ...] = (
     Row(r"dynamic offset times the element size is not a multiple", copy_lanes),
     Row(r"inner slice in the DMA transfer must be divisible", copy_lanes),
     Row(r"Slice shape along dimension \d+ must be aligned", copy_lanes),
-    Row(r"[Ss]tride on last dim is not 1", lane_stride),
+    Row(r"[Ss]tride on last dim is not 1|last dim size is not 128 in original base memref", lane_stride),
     Row(r"Unsupported matmul \w+ type on target: [^\n]*|Bad lhs/rhs type: [^\n]*|float acc with int lhs", matmul_type),
     Row(r"Only vector<i16> and vector<i32> are supported, but got '(?P<dtype>\w+)'", integer_vectors),
     Row(r"Invalid vector type for (?:load|store)", vector_type),

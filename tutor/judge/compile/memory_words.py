@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tutor.judge.compile.allocations import Piece, buffers, named, operand_bytes, operand_of, peak, short_tag
+from tutor.judge.compile.allocations import Piece, buffers, operand_bytes, operand_of, owners_of, peak, short_tag
 from tutor.judge.compile.refusal import Refusal
 from tutor.judge.compile.words import Words, number, size
 from tutor.protocol import Operand
 
 MOST_NAMED = 6
+WHY_TWICE = " because its index map moves and the next block is fetched meanwhile"
 
 
 def vmem_sum(r: Refusal, m: re.Match[str]) -> Words:
@@ -58,7 +59,7 @@ def one_allocation(r: Refusal, m: re.Match[str]) -> Words:
         hint = "Keep the table in HBM (`pl.ANY`) and copy the part that a step needs, or put it into VMEM blocks."
         return Words("KT604", message, hint, _ref(operand))
     message = f"{name}{figures} alone is larger than the VMEM of the chip, {size(have)}."
-    return Words("KT603", message, _smaller(r), _ref(operand))
+    return Words("KT603", message, _smaller(r, operand), _ref(operand))
 
 
 def hbm(r: Refusal, m: re.Match[str]) -> Words:
@@ -85,24 +86,24 @@ def for_cores(r: Refusal, m: re.Match[str]) -> Words:
 def _parts(r: Refusal) -> list[str]:
     """One clause for each large piece: its name, shape, size, and why it counts twice."""
     used = sorted((p for p in r.pieces if p.used and p.space == "vmem"), key=lambda p: -p.bytes)
-    clauses = [_clause(r, piece) for piece in used[:MOST_NAMED]]
+    owners = owners_of(r.pieces, r.kernel)
+    clauses = [_clause(piece, owners.get(piece.number)) for piece in used[:MOST_NAMED]]
+    for i, clause in enumerate(clauses):
+        if i != next((j for j, c in enumerate(clauses) if WHY_TWICE in c), i):
+            clauses[i] = clause.replace(WHY_TWICE, "")
     if len(used) > MOST_NAMED:
         clauses.append(f"{len(used) - MOST_NAMED} more with {size(sum(p.bytes for p in used[MOST_NAMED:]))}")
     return clauses
 
 
-def _clause(r: Refusal, piece: Piece) -> str:
-    operand = _of_piece(r, piece)
+def _clause(piece: Piece, operand: Operand | None) -> str:
     if operand is None:
-        name = named(r.pieces, r.kernel) if r.kernel else []
-        mine = next((a.operand for a in name if a.bytes == piece.bytes and a.tag == short_tag(piece.tag)), None)
-        return f"{f'`{mine}`' if mine else short_tag(piece.tag)}: {size(piece.bytes)}"
+        return f"{short_tag(piece.tag)}: {size(piece.bytes)}"
     count = buffers(piece)
-    one = piece.bytes // count
-    text = f"`{operand.name}`: {_figures(operand, one)}"
+    text = f"`{operand.name}`: {_figures(operand, piece.bytes // count)}"
     if count > 1:
         times = "twice" if count == 2 else f"{count} times"
-        text += f", {times} because its index map moves and the next block is fetched meanwhile = {size(piece.bytes)}"
+        text += f", {times}{WHY_TWICE} = {size(piece.bytes)}"
     return text
 
 
@@ -114,17 +115,6 @@ def _figures(operand: Operand, actual: int) -> str:
     if actual > plain and actual % max(plain, 1):
         text += f", padded to whole tiles {size(actual)}"
     return text
-
-
-def _of_piece(r: Refusal, piece: Piece) -> Operand | None:
-    if r.kernel is None:
-        return None
-    operand = operand_of(piece.tag, r.kernel)
-    if operand is not None:
-        return operand
-    found = {a.operand for a in named([piece], r.kernel)} if len(_scratch(r)) == 1 else set()
-    alike = [o for o in _scratch(r) if o.name in found or operand_bytes(o) == piece.bytes]
-    return alike[0] if alike else None
 
 
 def _operand(r: Refusal, tag: str, need: int, space: str) -> Operand | None:
@@ -142,14 +132,14 @@ def _scratch(r: Refusal) -> list[Operand]:
 
 def _largest(r: Refusal) -> str | None:
     used = [p for p in r.pieces if p.used and p.space == "vmem"]
-    operand = _of_piece(r, max(used, key=lambda p: p.bytes)) if used else None
+    largest = max(used, key=lambda p: p.bytes, default=None)
+    operand = owners_of(r.pieces, r.kernel).get(largest.number) if largest else None
     return operand.name if operand else None
 
 
-def _smaller(r: Refusal) -> str:
-    ref = _largest(r)
-    kernel = r.kernel
-    operand = next((o for o in kernel.operands if o.name == ref), None) if kernel and ref else None
+def _smaller(r: Refusal, operand: Operand | None = None) -> str:
+    ref = operand.name if operand else _largest(r)
+    operand = operand or next((o for o in r.kernel.operands if o.name == ref), None) if r.kernel else None
     if operand is not None and operand.role == "scratch":
         return f"Make `{ref}` smaller: keep one block on the chip and let the grid walk over the rest."
     which = f" of `{ref}`" if ref else ""

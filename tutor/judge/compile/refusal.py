@@ -90,6 +90,15 @@ class Refusal:
         alike = [o for o in kernel.operands if _held(o) == shape and o.dtype == dtype_of(types[2])]
         return alike[0] if len(alike) == 1 else None
 
+    def copied(self) -> tuple[str | None, int | None]:
+        """The source and the line of the copy that was refused, as far as the facts and the compiler say."""
+        operand, kernel = self.operand(), self.kernel
+        copies = [a for a in kernel.accesses if a.kind == "copy_start"] if kernel else []
+        mine = [a for a in copies if operand and operand.name in (a.ref, a.to)] or copies
+        at = [a for a in mine if a.line == self.place[0]] or _touching(mine, self.operation) or mine
+        ref = at[0].ref if len({a.ref for a in at}) == 1 else operand.name if operand else None
+        return ref, at[0].line if len({a.line for a in at}) == 1 else None
+
     def access_line(self, operand: Operand | None, *kinds: str) -> int | None:
         """The line of the only access of these kinds (to `operand`, if it is known); None if there are several."""
         kernel = self.kernel

@@ -43,7 +43,7 @@ def explain_load(exc: BaseException, source: str | bytes, path: str, entry: str)
     place = place_of(exc, path)
     line, column = (place.line, place.column) if place else (None, None)
     if isinstance(exc, EntryMissing):
-        return _missing(exc, text, raw)
+        return _missing(exc, text)
     if isinstance(exc, SystemExit):
         message = (
             f"The file ends the program while it is imported (exit code {exc.code!r}). Nothing after that line runs, "
@@ -108,26 +108,24 @@ def _syntax_hint(msg: str) -> str:
     return "Look at this line and at the end of the line before it."
 
 
-def _missing(exc: EntryMissing, text: str, raw: str) -> Finding:
+def _missing(exc: EntryMissing, text: str) -> Finding:
     reading = Reading(text)
     if exc.found is not None:
-        message = (
-            f"`{exc.entry}` is a {type(exc.found).__name__} in this file, but the exercise calls it as a function."
-        )
-        return finding("KT104", message, raw=raw, hint=f"Define it with `def {exc.entry}(…):`.")
+        message = f"`{exc.entry}` is a {type(exc.found).__name__} in this file, but it is called as a function."
+        return finding("KT104", message, hint=f"Define it with `def {exc.entry}(…):`.")
     nested = reading.function(exc.entry)
     if nested is not None:
         message = (
             f"`{exc.entry}` is defined, but inside another block or function, or it is deleted later, so the file has "
             "no such name at its top level when it has been imported."
         )
-        return finding("KT104", message, line=nested.lineno, raw=raw, hint="Move it to the top level of the file.")
+        return finding("KT104", message, line=nested.lineno, hint="Move it to the top level of the file.")
     near = difflib.get_close_matches(exc.entry, exc.names, n=1)
     shown = ", ".join(f"`{n}`" for n in list(exc.names)[:8]) or "no function"
-    message = f"The exercise calls a function `{exc.entry}`, but this file does not define it. It defines {shown}."
+    message = f"A function `{exc.entry}` is called, but this file does not define it. It defines {shown}."
     hint = f"Rename `{near[0]}` to `{exc.entry}`." if near else f"Define `def {exc.entry}(…):` in this file."
     node = reading.function(near[0]) if near else None
-    return finding("KT104", message, line=node.lineno if node else None, raw=raw, hint=hint)
+    return finding("KT104", message, line=node.lineno if node else None, hint=hint)
 
 
 def _import(exc: ImportError, place: Place | None, raw: str) -> Finding:

@@ -43,21 +43,6 @@ _REFUSALS = (
 )
 
 
-def never_finishes(source: str, seconds: float) -> Finding:
-    """KT406: the run was stopped from outside, and the kernel has waits."""
-    reading = Reading(source)
-    waits = reading.calls("wait", "semaphore_wait", "wait_send", "wait_recv")
-    line = waits[0].lineno if waits else None
-    lines = ", ".join(str(c.lineno) for c in waits[:4])
-    where = f" The kernel waits at line{'s' if len(waits) > 1 else ''} {lines}." if waits else ""
-    message = (
-        f"The kernel did not finish in {seconds:g} seconds, in the simulator of TPU memory. Most often it waits for "
-        f"something that never comes: a copy that was not started, or was waited for already.{where}"
-    )
-    hint = "Every `wait` needs its own `start` on the same semaphore; check also that loops end."
-    return finding("KT406", message, line=line, hint=hint)
-
-
 def _raised(exc: BaseException, reading: Reading, path: str, names: Names) -> Finding:
     kind, text = _innermost(exc)
     place = place_of(exc, path) or place_in_callback(exc, path)
@@ -131,6 +116,15 @@ def collective(c: Clue) -> Words:
         "The kernel talks to other devices, but it runs outside `shard_map`, so there is no mesh whose devices it "
         "could name.",
         "Call the kernel inside `jax.shard_map` over a mesh.",
+    )
+
+
+def other_device(c: Clue) -> Words:
+    return Words(
+        "The kernel touches a buffer of another device before that device has it. Devices start at different times, "
+        "and nothing here makes them wait for each other.",
+        "Signal the neighbours' barrier semaphore (`pltpu.get_barrier_semaphore`), wait for theirs, then copy.",
+        place=c.place or _call(c.reading, "make_async_remote_copy", "async_remote_copy"),
     )
 
 
@@ -229,5 +223,6 @@ ROWS: tuple[Row, ...] = (
     Row(r"in HBM but does not have trivial BlockSpec", "KT411", hbm_block),
     Row(r"Cannot allocate HBM in `run_scoped`", "KT411", hbm_scope),
     Row(r"Advanced indexers are not supported", "KT411", array_index),
+    Row(r"^\('(?:hbm|any|vmem|smem)', \d+, \d+, \d+\)$", "KT411", other_device, ("KeyError",)),
     Row(r"[Uu]nbound axis name|Number of device ids must match", "KT411", collective),
 )

@@ -1,0 +1,97 @@
+"""`inspect` as a command: what it is given, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.terminal import CTRL_C, Terminal
+from tutor.cli.errors import ExitCode
+
+FILE = """\
+import jax
+import numpy as np
+from jax.experimental import pallas as pl
+from my_helper import ONE
+
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] + ONE
+
+
+def plus(x, interpret=False):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=interpret)(x)
+
+
+def make_args():
+    return (np.full((8, 128), int(open("number.txt").read()), np.float32),)
+
+
+def reference(x):
+    return x + 1
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with a helper beside it, in a folder of its own; the working directory holds its data."""
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "my_helper.py").write_text("ONE = 1\n")
+    (folder / "mine.py").write_text(FILE)
+    (tmp_path / "number.txt").write_text("5")
+    monkeypatch.chdir(tmp_path)
+    return folder / "mine.py"
+
+
+def test_json(kt, mine: Path) -> None:
+    done = kt("inspect", f"{mine}:plus", "--json", "--chip", "v5e", "--stage", "interpret")
+    verdict = json.loads(done.out)
+    assert done.code == ExitCode.DONE
+    assert verdict["schema"] == "kerneltutor.verdict/1"
+    assert (verdict["set"], verdict["exercise"], verdict["passed"]) == (None, None, True)
+    assert verdict["attempt"]["path"] == str(mine)
+    assert [s["name"] for s in verdict["stages"]] == ["load", "trace", "interpret"]
+    (kernel,) = verdict["kernels"]
+    assert [(o["name"], o["argument"]) for o in kernel["operands"]] == [("x_ref", "x"), ("o_ref", None)]
+
+
+def test_the_default_function_is_run(kt, mine: Path) -> None:
+    done = kt("inspect", str(mine), "--stage", "load")
+    assert done.code == ExitCode.NOT_PASSED
+    assert "KT104" in done.out
+    assert "plus" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("kernels/none.py",), "cannot be read"),
+        (("kernels",), "is a folder"),
+        (("kernels/mine.py", "--chip", "v5"), "no chip"),
+        (("kernels/mine.py", "--stage", "lowr"), "no stage"),
+        (("kernels/mine.py", "--watch", "--json"), "do not go together"),
+        ((), "FILE"),
+    ],
+)
+def test_wrong_usage(kt, mine: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = kt("inspect", *arguments)
+    assert done.code == ExitCode.USAGE
+    assert words in done.err + done.out
+
+
+def test_watch(mine: Path) -> None:
+    command = (sys.executable, "-m", "tutor", "inspect", f"{mine}:plus", "--watch", "--stage", "interpret")
+    with Terminal(command, os.environ) as terminal:
+        terminal.until("Watching")
+        terminal.until("HBM, whole grid")
+        assert b"PASSED" in terminal.output
+        (mine.parent / "my_helper.py").write_text("ONE = 2\n")  # what the file imports counts too
+        terminal.until("KT201")
+        terminal.send(CTRL_C)
+        assert terminal.wait() == ExitCode.INTERRUPTED
+        assert "Traceback" not in terminal.output.decode()

@@ -1,0 +1,64 @@
+"""The program of the timing case, of the attempt and of the reference: both are compiled to estimate their speed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import msgspec
+
+from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
+from tutor.protocol import CaseSpec, Finding, Kernel
+from tutor.wire import Artifact, ArtifactJob, Attempt, Broken, Loaded, Traced, TraceJob
+
+
+class Lowered(NamedTuple):
+    """One program of one case: its TPU artifact by chip, the facts of its kernels, and why there is none."""
+
+    artifacts: dict[str, bytes]
+    kernels: list[Kernel]
+    findings: list[Finding]
+
+
+async def integer_values(runs: Runs, case: CaseSpec) -> bytes:
+    """`.npz` bytes of the case's integer inputs, which can steer loops; empty if it has none."""
+    if any(spec.dtype.startswith(("int", "uint")) for spec in case.inputs):
+        return await runs.inputs(case, runs.subject.seed_of(case, 0), integers_only=True)
+    return b""
+
+
+async def lowered_reference(runs: Runs, case: CaseSpec, values: bytes) -> Lowered | None:
+    """The reference solution's program, made once for an exercise and chips; None if the set has no solutions."""
+    reference = runs.subject.reference
+    if reference is None:
+        return None
+    known = runs.compiler.programs
+    key = hashlib.sha256(msgspec.msgpack.encode((reference, case, runs.subject.chips))).digest()
+    program = known.get(key)
+    if not isinstance(program, Lowered):
+        program = known[key] = await lowered(runs, reference, case, values)
+    return program
+
+
+async def lowered(runs: Runs, program: Attempt, case: CaseSpec, values: bytes) -> Lowered:
+    """Trace one case of a program and export it for every chip."""
+    chips = runs.subject.chips
+    made = Lowered({}, [], [])
+    ints = {case.name: values} if values else {}
+    async for answer in runs.ask(runs.stage, TraceJob(program, [case], ints, TRACE_LIMITS, False, chips[0])):
+        if isinstance(answer, Traced) and answer.facts is not None:
+            made.kernels.extend(kernel.kernel for kernel in answer.facts.kernels)
+        elif isinstance(answer, Traced | Loaded):
+            made.findings.extend(answer.findings)
+        elif isinstance(answer, Broken):
+            raise Failed(answer)
+    if made.findings:
+        return made
+    async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], ["tpu"], RUN_LIMITS, chips)):
+        if isinstance(answer, Artifact):
+            made.findings.extend(answer.findings)
+            if answer.data is not None:
+                made.artifacts.update(dict.fromkeys(answer.chips, answer.data))
+        elif isinstance(answer, Broken):
+            raise Failed(answer)
+    return made
