@@ -77,7 +77,9 @@ def _beside(
 ) -> MarkedJaxpr:
     half = (width - 2 - len(_BETWEEN)) // 2
     ours, theirs = _Side(left), _Side(right)
-    text, lines, spans = [], [], []
+    text: list[str] = []
+    lines: list[JaxprLine] = []
+    spans: list[Span] = []
     for number, pair in enumerate(pairs):
         mine, other = ours.text(pair.left), theirs.text(pair.right)
         cut = mine if len(mine) <= half else mine[: half - 1] + "…"
@@ -90,7 +92,9 @@ def _beside(
 
 def _below(left: MarkedJaxpr, right: MarkedJaxpr, pairs: Sequence[Pair], known: dict[str, str]) -> MarkedJaxpr:
     ours, theirs = _Side(left), _Side(right)
-    text, lines, spans = [], [], []
+    text: list[str] = []
+    lines: list[JaxprLine] = []
+    spans: list[Span] = []
     for pair in _one_by_one(pairs):
         side, at = (theirs, pair.right) if pair.left is None else (ours, pair.left)
         spans += side.spans(at, len(text), 2, None)

@@ -33,6 +33,11 @@ KEYS = (
     Key("findings", "f10", "findings", "The findings", "f", shown=False),
     Key("why", "ctrl+t", "why", "The page of the finding that is marked", "question_mark", shown=False),
     Key("table", "f11", "table", "Show or hide the access table under the jaxpr", "t", shown=False),
+    Key("whole", "", "whole", "The whole program and its index maps, or the kernels alone", "w", shown=False),
+    Key("compare", "f12", "compare", "Compare with the reference or with an earlier attempt", "d", shown=False),
+    Key("tab('mosaic')", "", "mosaic", "The lowered module, or what was not lowered", "m", shown=False),
+    Key("tab('history')", "", "history", "What you tried before", "y", shown=False),
+    Key("solution", "", "solution", "The solution, when the set allows it", "s", shown=False),
     Key("reset", "", "reset", "Put the starter back (the replaced file is kept)", shown=False),
     Key("help_keys", "f1", "keys", "All keys and signs"),
 )
@@ -70,7 +75,7 @@ def _row(key: Key) -> tuple[str, str]:
 
 GROUPS: dict[str, list[tuple[str, str]]] = {
     "Everywhere (single letters: outside the editor)": [
-        *(_row(key) for key in KEYS if key.keys),
+        *(_row(key) for key in KEYS if key.keys or key.letter),
         ("Ctrl+P", "Everything, by name"),
         ("Ctrl+Q", "Quit; unsaved text is asked about"),
     ],

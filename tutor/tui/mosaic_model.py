@@ -80,6 +80,8 @@ class _Page:
         self.lines: list[JaxprLine] = []
         self.spans: list[Span] = []
         self.open: list[int] = []
+        # From the first line of a further region to that of the operation's first one.
+        self.belongs: dict[int, int] = {}
 
     def add(self, text: str, record: JaxprLine | None = None, pieces: Sequence[tuple[int, int, str]] = ()) -> None:
         number, depth = len(self.text), len(self.open)
@@ -100,7 +102,7 @@ class _Page:
 
 
 def _module(page: _Page, lines: Sequence[str], path: str) -> None:
-    places = dict(found.groups() for line in lines if (found := _PLACE.match(line)))
+    places = {found[1]: found[2] for line in lines if (found := _PLACE.match(line))}
     names: dict[str, str] = {}
     for raw in lines:
         line = raw.strip()
@@ -142,11 +144,14 @@ def _ended(page: _Page, line: str, source: tuple[int, int] | None) -> None:
         if name is not None:
             about = "  # index map" if name[1].startswith("transform_") else ""
             page.text[head] = f"{page.text[head].removesuffix(' {')} @{name[1]} {{{about}"
-        if source is not None and page.lines[head].source_line is None:
-            page.lines[head] = structs.replace(page.lines[head], source_line=source[0], source_column=source[1])
+        first = page.belongs.get(head, head)
+        if source is not None:  # an operation with regions has its place at its end
+            page.lines[first] = structs.replace(page.lines[first], source_line=source[0], source_column=source[1])
     if line == "}, {":
         page.add("} else {")
         page.open.append(len(page.text) - 1)
+        if head is not None:
+            page.belongs[len(page.text) - 1] = page.belongs.get(head, head)
     else:
         page.add("}")
 

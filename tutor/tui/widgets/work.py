@@ -11,12 +11,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Markdown, Static, TabbedContent, TabPane, Tabs
 
-from tutor.protocol import CaseError, CaseFacts
+from tutor.protocol import CaseError, CaseFacts, MarkedJaxpr
+from tutor.record import Attempt
 from tutor.tui.access_model import notes
 from tutor.tui.model import Trace, walkable
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 from tutor.tui.widgets.access_table import AccessTable
+from tutor.tui.widgets.attempts_list import AttemptsList
+from tutor.tui.widgets.compare_view import CompareView, Side
 from tutor.tui.widgets.editor import CodeEditor
 from tutor.tui.widgets.grid_view import GridView
 from tutor.tui.widgets.jaxpr_view import JaxprView
@@ -26,12 +29,17 @@ from tutor.tui.widgets.line_bar import LineBar
 _CONTENT = {
     "lesson": "#lesson-text",
     "edit": "CodeEditor",
-    "jaxpr": "JaxprView",
+    "jaxpr": "#jaxpr-view",
     "grid": "GridView",
+    "mosaic": "#mosaic-view",
+    "compare": "#compare-view",
+    "history": "AttemptsList",
     "output": "#output-text",
 }
 # Tabs that are only there when they have something to show.
-_SOMETIMES = ("grid",)
+_SOMETIMES = ("grid", "mosaic", "compare", "history")
+JAXPRS = ("jaxpr", "mosaic", "compare")
+"""The tabs whose content is marked text."""
 
 
 class Work(Vertical):
@@ -47,11 +55,17 @@ class Work(Vertical):
             with TabPane("Edit", id="edit"):
                 yield CodeEditor()
             with TabPane("Jaxpr", id="jaxpr"):
-                yield JaxprView()
+                yield JaxprView(id="jaxpr-view")
                 yield AccessTable()
                 yield Static(id="access-notes")
             with TabPane("Grid", id="grid"):
                 yield GridView()
+            with TabPane("Mosaic", id="mosaic"):
+                yield JaxprView(id="mosaic-view")
+            with TabPane("Compare", id="compare"):
+                yield CompareView()
+            with TabPane("History", id="history"):
+                yield AttemptsList()
         yield LineBar()
         yield Static(id="meaning")
 
@@ -89,7 +103,7 @@ class Work(Vertical):
 
     def show_trace(self, trace: Trace | None) -> None:
         """Show what a trace knows, or that there is none."""
-        view, table = self.query_one(JaxprView), self.query_one(AccessTable)
+        view, table = self.query_one("#jaxpr-view", JaxprView), self.query_one(AccessTable)
         if trace is None:
             view.clear()
             table.clear(columns=True)
@@ -105,6 +119,33 @@ class Work(Vertical):
         """Show the walk over the grid, and where the results of these cases are wrong."""
         self._show_tab("grid", bool(walkable(facts)))
         self.query_one(GridView).show(facts, errors)
+
+    def show_mosaic(self, text: MarkedJaxpr | None, line: int = 0) -> None:
+        """Show a lowered module, or where lowering was refused, from this line on; None if there is neither."""
+        self._show_tab("mosaic", text is not None)
+        view = self.query_one("#mosaic-view", JaxprView)
+        if text is None:
+            view.clear()
+        else:
+            view.show(text)
+            if line:
+                view.go_to(line)
+
+    def show_comparison(self, sides: tuple[Side, Side] | None) -> None:
+        """Show two jaxprs beside each other; None takes the tab away."""
+        self._show_tab("compare", sides is not None)
+        if sides is not None:
+            self.query_one(CompareView).show(*sides)
+
+    def show_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Show what was tried before."""
+        self._show_tab("history", bool(attempts))
+        self.query_one(AttemptsList).show(attempts)
+
+    @property
+    def marked(self) -> JaxprView | None:
+        """The marked text of the tab in front, if that is what it shows."""
+        return self.query_one(_CONTENT[self.active], JaxprView) if self.active in JAXPRS else None
 
     def _show_tab(self, name: str, there: bool) -> None:
         if there:
@@ -138,6 +179,6 @@ class Work(Vertical):
     @on(TabbedContent.TabActivated)
     def _turned(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
-        self.query_one(LineBar).set_class(self.active not in ("edit", "jaxpr"), "-off")
-        self.query_one("#meaning").set_class(self.active != "jaxpr", "-off")
+        self.query_one(LineBar).set_class(self.active not in ("edit", *JAXPRS), "-off")
+        self.query_one("#meaning").set_class(self.active not in ("jaxpr", "compare"), "-off")
         self.post_message(self.Turned())
