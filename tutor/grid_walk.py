@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,8 +172,7 @@ def find_law(blocks: NDArray[np.integer], grid: Sequence[int]) -> tuple[list[int
     total = np.broadcast_to(base, cube.shape).copy()
     terms: Terms = [[] for _ in range(rank)]
     for axis, size in enumerate(grid):
-        origin: tuple[Any, ...] = (slice(None), *(0,) * (len(grid) - 1))
-        line = np.moveaxis(cube, axis, 0)[origin] - base
+        line = np.moveaxis(cube, axis, 0).reshape(size, len(blocks) // size, rank)[:, 0] - base
         total += line.reshape(*(size if k == axis else 1 for k in range(len(grid))), rank)
         for d in range(rank):
             slope = int(line[1, d]) if size > 1 else 0

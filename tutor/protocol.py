@@ -351,8 +351,9 @@ class BlockLaw(Record, frozen=True):
 
 
 class Staged(Record, frozen=True):
-    """What the pipeline moves for one blocked operand over the whole grid: blocks fetched, or of an output written
-    back. A block whose index did not change does not move again. `least_…`: if each visited block moved once."""
+    """What the pipeline moves for one blocked operand over the whole grid: fetches, or write-backs of an output.
+
+    A block whose index did not change does not move again. `least_…`: if each block that is visited moved once."""
 
     operand: str
     moves: int

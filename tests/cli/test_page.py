@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tutor.cli.marked import access_table, marked_text, pieces
+from tutor.cli.access_table import access_table, of_kernels
+from tutor.cli.marked import marked_text, pieces
 from tutor.cli.page import page
-from tutor.protocol import Access, JaxprLine, Kernel, MarkedJaxpr, Operand, Span
+from tutor.protocol import Access, CaseFacts, JaxprLine, Kernel, KernelFacts, MarkedJaxpr, Operand, Span, Staged
 from tutor.sets import builtin_root
 from tutor.tui.theme import DARK, LIGHT
 
@@ -99,7 +100,7 @@ def test_lines_both_ways() -> None:
     assert links == {"#s2", "#s3", "#j2", "#j5"}  # from the jaxpr to the source, and back to the first access
     assert {name[1:] for name in links if name} <= set(read.words)
     assert read.words["s2"].split() == ["L2", "x", "=", "x_ref[...]"]
-    assert read.words["j2"].split() == ["2L2a:f32[8]", "<-", "x_ref[...]"]
+    assert read.words["j2"].split() == ["2L2", "a:f32[8]", "<-", "x_ref[...]"]
 
 
 def test_titles_and_roles() -> None:
@@ -120,7 +121,7 @@ def test_regions_fold() -> None:
 
 def test_table_and_notes() -> None:
     text = re.sub(r"<[^>]*>", " ", shown())
-    assert "x_ref vmem 32 f32 8 1 · · · 32 B" in " ".join(text.split())
+    assert "x_ref vmem 8 f32 1 · · · 32 B - 1 tile for 8 values 32" in " ".join(text.split())
     assert "one step 1 ×? · ·" in " ".join(text.split())
     assert "grid 4×?; 128 B in" in text
     assert "depends on data" in text and "in a branch" in text
@@ -129,6 +130,14 @@ def test_table_and_notes() -> None:
 def test_without_places_there_is_no_source() -> None:
     marks = MarkedJaxpr("a = b", [JaxprLine()], [])
     assert "def kernel" not in shown(marks=marks)
+
+
+def test_what_could_be_shared_is_said_unless_it_would_tell_answers() -> None:
+    load = JaxprLine("load", "x_ref", "vmem", None, None, 1, 0, "get")
+    marks = MarkedJaxpr("  a <- x_ref[...]\n  b <- x_ref[...]", [load, load], [])
+    words = "x_ref is loaded twice, the same elements: one load"
+    assert words in shown(marks=marks)
+    assert words not in page("Count", "attempt.py", "", [], marks)
 
 
 # ---------------------------------------------------------------- what cannot get out of it
@@ -198,13 +207,28 @@ def test_plain_and_coloured_text_say_the_same() -> None:
 
 
 def test_table_for_a_terminal() -> None:
-    assert access_table(KERNEL)[:5] == [
+    facts = KernelFacts(KERNEL, [], [], [], None, False, None, staged=[Staged("x_ref", 4, 128, 2, 64)])
+    text = access_table(KERNEL, facts)
+    assert text[:5] == [
         "kernel: grid 4×?; 128 B in, 128 B out over the whole grid",
-        "  ref       space  shape  dtype  block  loads  stores  accum.  copies  bytes/step",
-        "  x_ref     vmem   32     f32    8          1       ·       ·       ·        32 B",
-        "  o_ref     vmem   32     f32    8          ·      ×?       ·       ·          ×?",
-        "  one step                                  1      ×?       ·       ·",
+        "  ref       space  block  dtype  loads  stores  accum.  copies  bytes/step  moved  least  "
+        "work                 array",
+        "  x_ref     vmem   8      f32        1       ·       ·       ·        32 B  128 B   64 B  "
+        "1 tile for 8 values  32",
+        "  o_ref     vmem   8      f32        ·      ×?       ·       ·          ×?      -         "
+        "×? tiles             32",
+        "  one step                           1      ×?       ·       ·",
     ]
+    assert "moves again" in " ".join(text)
+    assert max(map(len, access_table(KERNEL, facts, width=40))) <= 57  # the heading alone is not cut
+
+
+def test_kernels_find_their_facts() -> None:
+    facts = KernelFacts(KERNEL, [], [], [], None, False, None)
+    small, other = CaseFacts("small", [facts], [], []), CaseFacts("wide", [facts], [], [])
+    assert of_kernels([KERNEL], [other, small]) == [(KERNEL, facts)]
+    assert of_kernels([KERNEL], [other]) == [(KERNEL, None)]
+    assert of_kernels([KERNEL, KERNEL], [small]) == [(KERNEL, None)] * 2
 
 
 # ---------------------------------------------------------------- the verb

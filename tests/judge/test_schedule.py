@@ -170,6 +170,14 @@ def test_a_missing_dump_is_no_failure() -> None:
     assert estimate([], [], "v5e", {}) is None
 
 
+def test_unsigned_minimum() -> None:
+    """The smaller of -7 and 7 as unsigned numbers is 7: how the compiler takes an absolute value."""
+    absolute = PROGRAM.replace("%s2_s1 = smov 7", "%s2_s1 = smin.u32 4294967289, 7").replace(
+        "%s4_s0, 5", "%s4_s0, %s2_s1"
+    )
+    assert replay(read_program(absolute, USAGE), [5], CORES["v4"]).total_us * 1.05e3 == pytest.approx(1 + 7 * 4 + 1)
+
+
 def test_a_program_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tutor.judge.compile.schedule.replay.SECONDS", 0.05)
     endless = PROGRAM.replace("scmp.ge.s32.totalorder %s4_s0, 5", "scmp.eq.s32.totalorder %s2_s1, 0")

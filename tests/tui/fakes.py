@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import structs
+
 from tutor.findings import finding
-from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
+from tutor.ladder.events import CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
 from tutor.protocol import (
     STAGES,
     Access,
@@ -31,6 +34,8 @@ from tutor.protocol import (
     Status,
     Verdict,
 )
+from tutor.record import Attempt
+from tutor.sets import Broken
 
 STARTER = """\
 import jax
@@ -112,6 +117,18 @@ class FakeCourse:
     folder: Path
     exercises: Sequence[FakeExercise] = EXERCISES
     chips: Sequence[str] = ("v5e", "v6e")
+    broken: Sequence[Broken] = ()
+    solution: Path | None = None
+    changed: set[str] = field(default_factory=set)
+
+    def reference(self, exercise: FakeExercise) -> Path | None:
+        return self.solution
+
+    def newer_starter(self, exercise: FakeExercise) -> bool:
+        return exercise.slug in self.changed
+
+    def keep_mine(self, exercise: FakeExercise) -> None:
+        self.changed.discard(exercise.slug)
 
     def file(self, exercise: FakeExercise) -> Path:
         path = self.folder / exercise.chapter / f"{exercise.number:02}_{exercise.slug}.py"
@@ -131,14 +148,33 @@ class FakeCourse:
 @dataclass
 class FakeHistory:
     done: set[str] = field(default_factory=lambda: {"read_then_compute", "block_copy"})
-    attempts: list[tuple[str, bytes, Verdict]] = field(default_factory=list)
+    added: list[tuple[str, bytes, Verdict]] = field(default_factory=list)
     hints: dict[str, int] = field(default_factory=dict)
+    hidden: str | None = "The solution can be seen once your attempt has passed."
+    revealed: list[str] = field(default_factory=list)
+    trouble: str | None = None
+
+    def attempts(self, exercise: FakeExercise) -> list[Attempt]:
+        return [
+            Attempt(n, "", "demo", slug, 1.7e9 + 60 * n, hashlib.sha256(source).hexdigest(), verdict.passed, 0.5)
+            for n, (slug, source, verdict) in enumerate(self.added)
+            if slug == exercise.slug
+        ]
+
+    def source(self, attempt: Attempt) -> bytes | None:
+        return self.added[attempt.id][1]
+
+    def why_hidden(self, exercise: FakeExercise) -> str | None:
+        return self.hidden
+
+    def mark_revealed(self, exercise: FakeExercise) -> None:
+        self.revealed.append(exercise.slug)
 
     def solved(self) -> frozenset[str]:
         return frozenset(self.done)
 
     def tried(self) -> frozenset[str]:
-        return frozenset(slug for slug, _, _ in self.attempts)
+        return frozenset(slug for slug, _, _ in self.added)
 
     def hints_used(self, exercise: FakeExercise) -> int:
         return self.hints.get(exercise.slug, 0)
@@ -148,7 +184,7 @@ class FakeHistory:
         return self.hints[exercise.slug]
 
     def add(self, exercise: FakeExercise, source: bytes, verdict: Verdict) -> None:
-        self.attempts.append((exercise.slug, source, verdict))
+        self.added.append((exercise.slug, source, verdict))
         if verdict.passed:
             self.done.add(exercise.slug)
 
@@ -267,6 +303,28 @@ def marked(body: list[tuple[str, JaxprLine]] = _BODY) -> MarkedJaxpr:
     )
 
 
+MOSAIC = """\
+#loc = loc(unknown)
+#loc1 = loc("a_ref")
+module @kernel attributes {stable_mosaic.version = 15 : i64} {
+  "stable_mosaic.func.func"() ({
+  ^bb0(%arg0: i32 loc(unknown), %arg1: memref<8x128xf32, #tpu.memory_space<vmem>> loc("a_ref")):
+    %0 = "stable_mosaic.arith.constant"() {value = 0 : index} : () -> index loc(#loc5)
+    %1 = "stable_mosaic.arith.cmpi"(%arg0, %0) {predicate = 0 : i64} : (i32, i32) -> i1 loc(#loc3)
+    "stable_mosaic.scf.if"(%1) ({
+      %2 = "stable_mosaic.vector.load"(%arg1, %0) : (memref<8x128xf32, #tpu.memory_space<vmem>>) -> f32 loc(#loc5)
+      "stable_mosaic.tpu.vector_store"(%2, %arg1) {add = false, strides = array<i32>} : (f32, index) -> () loc(#loc5)
+    }, {
+      "stable_mosaic.scf.yield"() : () -> () loc(#loc)
+    }) : (i1) -> () loc(#loc3)
+    "stable_mosaic.func.return"() : () -> () loc(#loc)
+  }) {function_type = (i32) -> (), sym_name = "main"} : () -> () loc(#loc)
+} loc(#loc)
+#loc2 = loc("x.py":14:8 to :20)
+#loc3 = loc("kernel"(#loc2))
+#loc4 = loc("x.py":16:4 to :9)
+#loc5 = loc("add:"(callsite(#loc3 at #loc4)))"""
+
 BAD = finding(
     "KT203",
     "The result is wrong when k = 4096. The error grows with k, so a sum is rounded at every step. x[i] [/x]",
@@ -314,6 +372,16 @@ class FakeChecker:
     finished: list[bytes] = field(default_factory=list)
     closed: bool = False
     warmed: bool = False
+    traced: list[tuple[bytes, bool]] = field(default_factory=list)
+
+    async def trace(
+        self, exercise: FakeExercise, source: bytes, path: Path, *, whole: bool = False
+    ) -> KernelsTraced | None:
+        self.traced.append((source, whole))
+        if b"no trace" in source:
+            return None
+        body = [*_BODY, line("# the whole program")] if whole else [*_BODY[:9], _BODY[8], *_BODY[9:]]
+        return KernelsTraced([structs.replace(KERNEL, loads=5)], marked(body))
 
     async def check(self, exercise: FakeExercise, source: bytes, path: Path) -> AsyncIterator[Event]:
         self.started.append(source)
@@ -342,6 +410,8 @@ def events(results: Sequence[StageResult], *, output: str = "", jaxpr: MarkedJax
         played += [StageStarted(result.name), StageFinished(result)]
         if result.name == "trace" and result.status == "passed":
             played.append(KernelsTraced([KERNEL], jaxpr or marked(), (FACTS,)))
+        if result.name == "lower" and result.status == "passed":
+            played.insert(-1, Lowered("square", MOSAIC, "x.py"))
     good = all(result.status in ("passed", "unavailable") for result in results)
     return [*played, CheckFinished(verdict(results, passed=good, output=output))]
 

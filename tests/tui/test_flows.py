@@ -31,7 +31,7 @@ async def test_a_lesson_is_shown_first_and_a_check_fills_the_ladder(tmp_path: Pa
         assert run.checker.started == [run.path.read_bytes()]
         assert "!!" in run.text() and "Right in some cases" in run.text()
         assert run.one(Work).active == "lesson", "nothing jumps by itself"
-        assert run.history.attempts[0][0] == "f32_accumulator"
+        assert run.history.added[0][0] == "f32_accumulator"
 
 
 async def test_typing_saves_and_checks_the_new_text(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ async def test_typing_saves_and_checks_the_new_text(tmp_path: Path) -> None:
         await run.press(*"# hi", "enter")
         assert "modified" in run.lines()[0]
         await run.press("ctrl+s")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert run.path.read_text().startswith("# hi\nimport jax")
         assert run.checker.started == [run.path.read_bytes()]
         assert "modified" not in run.lines()[0]
@@ -55,10 +55,10 @@ async def test_a_newer_save_cancels_the_running_check(tmp_path: Path) -> None:
         await run.press("b", "ctrl+s")
         await run.until(lambda: len(run.checker.started) == 2)
         gate.set()
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert [source[:2] for source in run.checker.cancelled] == [b"ai"]
         assert [source[:2] for source in run.checker.finished] == [b"ab"]
-        assert [source[:2] for _, source, _ in run.history.attempts] == [b"ab"]
+        assert [source[:2] for _, source, _ in run.history.added] == [b"ab"]
 
 
 async def test_checks_are_followed_when_tasks_start_eagerly_as_in_the_real_app(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ async def test_checks_are_followed_when_tasks_start_eagerly_as_in_the_real_app(t
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
         run.checker.pace = -1
         await run.press("f5")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         await run.press("f5")
-        await run.until(lambda: len(run.history.attempts) == 2)
+        await run.until(lambda: len(run.history.added) == 2)
         asyncio.get_running_loop().set_task_factory(None)
 
 
@@ -80,7 +80,7 @@ async def test_escape_leaves_the_editor_and_a_second_one_stops_the_check(tmp_pat
         assert not run.editor.has_focus and not run.checker.cancelled
         await run.press("escape")
         await run.until(lambda: run.checker.cancelled)
-        assert "cancelled" in run.lines()[0] and not run.history.attempts
+        assert "cancelled" in run.lines()[0] and not run.history.added
 
 
 async def test_going_on_is_possible_only_after_a_pass(tmp_path: Path) -> None:

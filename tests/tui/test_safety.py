@@ -99,7 +99,7 @@ async def test_unsaved_text_is_in_the_side_file_before_any_crash_and_offered_nex
         await choose(run, "Take it back")
         assert run.editor.text == "z" + STARTER and path.read_text() == STARTER
         await run.press("ctrl+s")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert path.read_text() == "z" + STARTER and SideFile(path).read() is None
 
 
@@ -138,7 +138,7 @@ async def test_a_workspace_that_cannot_be_written_keeps_the_text_elsewhere_and_s
     monkeypatch.setattr("tutor.tui.files.write_atomic", refuse)
     async with driven(workspace, FakeChecker(wrong), sides=state) as run:
         await run.edit("a", "ctrl+s")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert "Read-only file system" in run.text()
         assert run.checker.started[0].startswith(b"aimport") and run.path.read_text() == STARTER
         assert [path.read_text() for path in state.iterdir()] == ["a" + STARTER]
@@ -153,7 +153,7 @@ async def test_a_file_written_by_another_editor_is_reloaded_and_checked(tmp_path
         await run.edit()
         run.editor.go_to(16)
         run.path.write_text("# theirs\n" + STARTER)
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert run.editor.text == "# theirs\n" + STARTER and run.editor.cursor_location[0] == 15
         assert run.checker.started == [("# theirs\n" + STARTER).encode()]
 
@@ -175,7 +175,7 @@ async def test_saving_over_a_file_that_was_changed_meanwhile_asks(tmp_path: Path
         run.path.write_text("# theirs\n")
         await run.press("ctrl+s")
         await choose(run, "Mine")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert run.path.read_text() == "a" + STARTER
 
 
@@ -196,7 +196,7 @@ async def test_a_file_that_the_editor_would_change_is_read_only_and_checked_as_i
     async with driven(tmp_path, FakeChecker(wrong), course=course) as run:
         assert any(why in note.message for note in run.app._notifications)
         await run.press("f4", "a", "f5")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert path.read_bytes() == data == run.checker.started[0]
 
 
@@ -206,7 +206,7 @@ async def test_windows_line_ends_stay(tmp_path: Path) -> None:
     path.write_bytes(b"x = 1\r\ny = 2\r\n")
     async with driven(tmp_path, FakeChecker(wrong), course=course) as run:
         await run.edit("a", "enter", "ctrl+s")
-        await run.until(lambda: run.history.attempts)
+        await run.until(lambda: run.history.added)
         assert path.read_bytes() == b"a\r\nx = 1\r\ny = 2\r\n"
 
 
@@ -319,4 +319,4 @@ async def test_checks_of_an_exercise_that_was_left_are_not_recorded(tmp_path: Pa
         await run.until(lambda: run.checker.cancelled)
         gate.set()
         await run.pilot.pause(0.1)
-        assert not run.history.attempts and "not passed" not in run.lines()[0]
+        assert not run.history.added and "not passed" not in run.lines()[0]

@@ -18,6 +18,11 @@ def exercises() -> dict[str, Exercise]:
     return {e.slug: e for e in load_set(builtin_root()).exercises if e.kind == "kernel"}
 
 
+def predictions() -> list[Exercise]:
+    """The predict exercises."""
+    return [e for e in load_set(builtin_root()).exercises if e.kind == "predict"]
+
+
 def programs() -> list[tuple[str, Path]]:
     """Slug and file of every reference and `right_*`."""
     return [(slug, path) for slug, e in exercises().items() for path in [e.reference, *e.rights] if path is not None]

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from tutor.jaxpr.compat import Constant
+from tutor.jaxpr.compat import Constant, Var, closed
 
 
 class Buffer:
@@ -32,6 +32,8 @@ class Tally:
         self.steps: list[Counter[str]] = []
         self.bytes_in = 0
         self.bytes_out = 0
+        self.staged: list[tuple[int, int]] = []
+        """For each input and output: how many blocks the pipeline moved, and how many bytes."""
 
     def note(self, eqn: Any) -> None:
         self.runs[id(eqn)] += 1
@@ -43,8 +45,49 @@ class Tally:
         return max(sum(step[p] for p in primitives) for step in self.steps)
 
 
+def run_program(jaxpr: Any, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], list[tuple[Any, Tally]]]:
+    """Run a whole program; its outputs, and every kernel equation in order with what it did."""
+    jaxpr = closed(jaxpr)
+    env = dict(zip(jaxpr.invars, inputs, strict=True))
+    ran: list[tuple[Any, Tally]] = []
+
+    def read(atom: Any) -> Any:
+        return env[atom] if isinstance(atom, Var) else atom.val
+
+    for eqn in jaxpr.eqns:
+        operands = [read(v) for v in eqn.invars]
+        match eqn.primitive.name:
+            case "pallas_call" | "mpmd_map":
+                outs, tally = run_kernel(eqn, operands)
+                ran.append((eqn, tally))
+            case "jit":
+                outs, inner = run_program(eqn.params["jaxpr"], operands)
+                ran += inner
+            case _:
+                found = eqn.primitive.bind(*operands, **eqn.params)
+                outs = [np.asarray(o) for o in (found if eqn.primitive.multiple_results else [found])]
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return [read(v) for v in jaxpr.outvars], ran
+
+
 def run_kernel(eqn: Any, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], Tally]:
-    """Run a `pallas_call` equation on its operands; its outputs and what it did."""
+    """Run a kernel equation on its operands; its outputs and what it did."""
+    return _on_a_grid(eqn, arrays) if eqn.primitive.name == "pallas_call" else _on_a_core(eqn, arrays)
+
+
+def _on_a_core(eqn: Any, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], Tally]:
+    """`pl.kernel` on a mesh of one core: one step, all arrays stay in HBM."""
+    (jaxpr,) = map(closed, eqn.params["jaxprs"])
+    outputs = [_garbage(v.aval) for v in eqn.outvars]
+    tally = Tally()
+    tally.steps.append(Counter())
+    refs = [Buffer(np.array(a), True) for a in arrays] + [Buffer(a, True) for a in outputs]
+    refs += [Buffer(_garbage(v.aval)) for v in jaxpr.invars[len(refs) :]]
+    _Machine(tally, ()).run(jaxpr, refs)
+    return outputs, tally
+
+
+def _on_a_grid(eqn: Any, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], Tally]:
     gm, jaxpr = eqn.params["grid_mapping"], eqn.params["jaxpr"]
     tables, inputs = arrays[: gm.num_index_operands], list(arrays[gm.num_index_operands :])
     outputs = [np.full(v.aval.shape, np.nan, v.aval.dtype) for v in eqn.outvars]
@@ -64,6 +107,7 @@ def run_kernel(eqn: Any, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], Ta
         _Machine(tally, step).run(jaxpr, refs)
     for operand in staged:
         operand.write_back(tally)
+    tally.staged = [(operand.moves, operand.bytes) for operand in staged]
     return outputs, tally
 
 
@@ -76,6 +120,7 @@ class _Staged:
         aval = mapping.transformed_block_aval
         self.window = Buffer(array, True) if self.whole else Buffer(_garbage(aval))
         self.at: tuple[Any, ...] | None = None
+        self.moves = self.bytes = 0
 
     def move(self, step: tuple[int, ...], tables: list[np.ndarray], tally: Tally) -> None:
         if self.whole:
@@ -89,7 +134,7 @@ class _Staged:
         self.at = at
         if not self.output:
             part = self.array[at]
-            tally.bytes_in += part.nbytes
+            tally.bytes_in += self.moved(part)
             block = np.full(sizes, np.nan if part.dtype.kind == "f" else 0, part.dtype)
             block[tuple(slice(0, n) for n in part.shape)] = part
             self.window.array[...] = block.reshape(self.window.array.shape)
@@ -100,7 +145,12 @@ class _Staged:
         sizes = tuple(getattr(d, "block_size", 1) for d in self.mapping.block_shape)
         target = self.array[self.at]
         target[...] = self.window.array.reshape(sizes)[tuple(slice(0, n) for n in target.shape)]
-        tally.bytes_out += target.nbytes
+        tally.bytes_out += self.moved(target)
+
+    def moved(self, part: np.ndarray) -> int:
+        self.moves += 1
+        self.bytes += part.nbytes
+        return part.nbytes
 
 
 class _Machine:

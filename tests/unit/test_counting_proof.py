@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from counting import Tally, run_kernel
+from counting import Tally, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.experimental import pallas as pl
@@ -27,10 +27,9 @@ from kernel_samples import (
     traced,
 )
 
-from tutor.jaxpr.compat import Var, closed
 from tutor.jaxpr.kernels import kernel_parts
 from tutor.jaxpr.nest import read_kernel
-from tutor.protocol import Kernel
+from tutor.protocol import Kernel, KernelFacts
 
 KINDS = {
     "loads": ("get",),
@@ -42,18 +41,21 @@ KINDS = {
 def replayed(function: Any, **inputs: np.ndarray) -> tuple[list[np.ndarray], Tally, Kernel]:
     """Run the only kernel of `function` and count; the facts of the same kernel."""
     shapes = {name: jax.ShapeDtypeStruct(a.shape, a.dtype) for name, a in inputs.items()}
-    jaxpr = closed(traced(function, *shapes.values()))
-    env = dict(zip(jaxpr.invars, inputs.values(), strict=True))
-    for eqn in jaxpr.eqns:
-        operands = [env[v] if isinstance(v, Var) else v.val for v in eqn.invars]
-        if eqn.primitive.name == "pallas_call":
-            outs, tally = run_kernel(eqn, operands)
-            integers = {n: a for n, a in inputs.items() if a.dtype.kind in "iu"}
-            facts = the_kernel(facts_of(function, shapes, integers))
-            each_access(eqn, tally)
-            return outs, tally, facts.kernel
-        env[eqn.outvars[0]] = np.asarray(eqn.primitive.bind(*operands, **eqn.params))
-    raise AssertionError("no kernel")
+    outs, ((eqn, tally),) = run_program(traced(function, *shapes.values()), list(inputs.values()))
+    integers = {n: a for n, a in inputs.items() if a.dtype.kind in "iu"}
+    facts = the_kernel(facts_of(function, shapes, integers))
+    each_access(eqn, tally)
+    each_operand(facts, tally)
+    return outs, tally, facts.kernel
+
+
+def each_operand(facts: KernelFacts, tally: Tally) -> None:
+    """The pipeline moved as many blocks and bytes for each operand as the facts say; for others it moved none."""
+    operands = [o.name for o in facts.kernel.operands if o.role in ("input", "output")]
+    said = {each.operand: (each.moves, each.bytes) for each in facts.staged}
+    ran = dict(zip(operands, tally.staged, strict=False))
+    assert said.keys() <= ran.keys()
+    assert {name: moved for name, moved in ran.items() if moved != (0, 0)} == said
 
 
 def each_access(eqn: Any, tally: Tally) -> None:
@@ -238,3 +240,58 @@ def test_random_kernels(program):
     assert record.copies == fullest["copies"]
     assert record.bytes_in == tally.bytes_in == 3 * 4096 + sum(s["bytes"] for s in steps)
     assert record.bytes_out == tally.bytes_out == 3 * 4096
+
+
+# ---------------------------------------------------------------- random grids
+
+AXIS = st.integers(0, 2)
+BLOCK = st.one_of(
+    st.tuples(st.just("first")),
+    st.tuples(st.just("axis"), AXIS),
+    st.tuples(st.just("half"), AXIS),
+    st.tuples(st.just("sum"), AXIS, AXIS),
+    st.tuples(st.just("back"), AXIS),
+)
+
+
+def block_of(choice: tuple[Any, ...], ids: tuple[Any, ...], count: int) -> Any:
+    """One entry of a random index map: a block below `count`."""
+    at = [ids[axis % len(ids)] for axis in choice[1:]]
+    match choice[0]:
+        case "first":
+            return 0
+        case "axis":
+            return jnp.minimum(at[0], count - 1)
+        case "half":
+            return (at[0] // 2) % count
+        case "sum":
+            return (at[0] + at[1]) % count
+        case _:
+            return (count - 1 - at[0]) % count
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    grid=st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
+    maps=st.lists(BLOCK, min_size=3, max_size=3),
+    rows=st.integers(1, 40),
+)
+def test_random_grids(grid, maps, rows):
+    """What the pipeline moves: blocks that stay are not moved again, and what hangs over the edge is not in HBM."""
+    count = -(-rows // 8)
+
+    def spec(choice):
+        return pl.BlockSpec((8, 128), lambda *ids: (block_of(choice, ids, count), 0))
+
+    def kernel(x_ref, y_ref, o_ref):
+        o_ref[...] = x_ref[...] + y_ref[...]
+
+    def function(x, y):
+        x_map, y_map, o_map = maps
+        return pl.pallas_call(
+            kernel, grid=grid, in_specs=[spec(x_map), spec(y_map)], out_specs=spec(o_map), out_shape=f32(rows, 128)
+        )(x, y)
+
+    _, tally, record = replayed(function, x=floats(rows, 128), y=floats(rows, 128))
+    assert (record.bytes_in, record.bytes_out) == (tally.bytes_in, tally.bytes_out)
+    assert (record.loads, record.stores) == (tally.most("get"), tally.most("swap")) == (2, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from builtin_programs import check_cases, name_of, programs, traced
+from builtin_programs import check_cases, name_of, predictions, programs, traced
 from kernel_samples import f32
 from kernel_samples import traced as sample
 from pygments.lexer import Lexer
@@ -16,8 +16,11 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Error, Keyword, Name, Token
 
 from tutor.jaxpr.printing import marked
+from tutor.sets import Exercise
 from tutor.stage.artifacts import export
+from tutor.stage.author_kernels import author_kernels
 from tutor.stage.tracing import Trace
+from tutor.wire import Attempt, KernelsJob, Traced
 
 PROGRAMS = programs()
 
@@ -65,6 +68,19 @@ def test_mosaic_modules_of_the_set(slug: str, path: Path) -> None:
     operations = words("mosaic", text, Name.Function)
     assert '"stable_mosaic.func.func"' in operations
     assert not {word for word in operations if "<locals>" in word}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("exercise", predictions(), ids=lambda exercise: exercise.slug)
+def test_jaxprs_of_predict_exercises(exercise: Exercise, whole: bool) -> None:
+    assert exercise.kernels is not None
+    names = list(dict.fromkeys(question.kernel for question in exercise.manifest.questions))
+    said: list[object] = []
+    file = Attempt(exercise.kernels.read_bytes(), str(exercise.kernels), "")
+    author_kernels(KernelsJob(file, names, whole=whole), said.append)
+    (marks,) = [body.marked for body in said if isinstance(body, Traced) and body.marked]
+    assert {"get", "swap"} & set(marks.explanations)
+    tokens("jaxpr", marks.text)
 
 
 def test_there_is_much_to_read() -> None:

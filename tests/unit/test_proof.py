@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tutor.ladder.mutants import Mutant
@@ -11,7 +13,7 @@ from tutor.ladder.mutation import Killed, declared
 from tutor.ladder.proof import Program, stages_for
 from tutor.ladder.proof_cache import Proofs, cache_folder, key
 from tutor.protocol import StageName
-from tutor.sets import Exercise, ManifestError, load_set
+from tutor.sets import Exercise, ManifestError, Rules, load_set
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,6 +50,16 @@ def test_key_follows_the_exercise(exercise: Exercise) -> None:
     assert key(exercise, b"a") != key(other, b"a")
 
 
+def test_words_do_not_matter_to_a_proof_and_rules_do(exercise: Exercise) -> None:
+    def changed(**fields: object) -> Exercise:
+        return dataclasses.replace(exercise, manifest=msgspec.structs.replace(exercise.manifest, **fields))
+
+    before = key(exercise, b"a")
+    assert key(changed(hints=("other",), title="Other", diagnosis=()), b"a") == before
+    assert key(changed(rules=Rules(kernels=2)), b"a") != before
+    assert key(changed(cases=exercise.manifest.cases[:1]), b"a") != before
+
+
 def test_proofs_are_found_again(tmp_path: Path) -> None:
     proofs = Proofs(tmp_path / "new")
     assert proofs.find("x", Killed) is None
@@ -81,6 +93,4 @@ def test_reason_for_a_mutant_that_is_gone(tmp_path: Path, exercise: Exercise) ->
 
 
 def _with_solutions(exercise: Exercise, folder: Path) -> Exercise:
-    import dataclasses
-
     return dataclasses.replace(exercise, solutions=folder)

@@ -39,12 +39,11 @@ def explain(session: Session, code: str, as_json: bool) -> int:
         return ExitCode.DONE
     width = min(shutil.get_terminal_size().columns, 100)
     click.echo(paint(f"{wanted}  {found.title}", "bold", session.color))
-    for head, text in (("What it means", found.meaning), ("Usual cause", found.cause), ("What to do", found.fix)):
-        if text.strip():
-            click.echo("\n" + paint(head, "bold", session.color))
-            click.echo("\n".join(wrap(text.strip(), width, "  ")))
+    for head, text in found.sections:
+        click.echo("\n" + paint(head, "bold", session.color))
+        click.echo("\n".join(wrap(text, width, "  ")))
     if found.example.strip():
-        click.echo("\n" + paint("Smallest example", "bold", session.color))
+        click.echo("\n" + paint("The smallest example", "bold", session.color))
         click.echo("\n".join(f"  {line}".rstrip() for line in plain(found.example).strip("\n").splitlines()))
     if found.lesson:
         click.echo(f"\nLesson: {plain(found.lesson)}")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
+from tutor.cli.access_table import access_table, of_kernels
 from tutor.cli.check import attempt_of, show
 from tutor.cli.errors import ExitCode
-from tutor.cli.marked import access_table, marked_text
+from tutor.cli.marked import marked_text
 from tutor.cli.render import render_verdict
 from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
+from tutor.cli.text import wrap
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced
 from tutor.protocol import Verdict
 from tutor.sets import Exercise
+from tutor.tui.access_model import notes
 
 
 @click.command("jaxpr", cls=Verb)
@@ -47,13 +52,17 @@ def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_html: b
     if as_html:
         from tutor.cli.page import page  # slow to import
 
-        text = page(exercise.title, Path(path).name, source.decode("utf-8", "replace"), traced.kernels, traced.jaxpr)
-        click.echo(text.encode(), nl=False)
+        text = source.decode("utf-8", "replace")
+        made = page(exercise.title, Path(path).name, text, traced.kernels, traced.jaxpr, traced.facts)
+        click.echo(made.encode(), nl=False)
         return ExitCode.DONE
     click.echo("\n".join(marked_text(traced.jaxpr, color=session.color)))
-    for kernel in traced.kernels:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for kernel, facts in of_kernels(traced.kernels, traced.facts):
         click.echo()
-        click.echo("\n".join(access_table(kernel, color=session.color)))
+        click.echo("\n".join(access_table(kernel, facts, color=session.color, width=width)))
+    for note in notes(traced.jaxpr) if traced.kernels else []:  # before a predict exercise is solved, it would tell
+        click.echo("\n".join(["", *wrap(note, width or 88)]))
     return ExitCode.DONE
 
 

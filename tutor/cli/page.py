@@ -13,9 +13,11 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tutor.cli.marked import HEAD, NUMBERS, Piece, heading, pieces, table_notes, table_rows
+from tutor.cli.access_table import HEAD, NUMBERS, heading, of_kernels, table_notes, table_rows
+from tutor.cli.marked import Piece, pieces
 from tutor.cli.text import plain
-from tutor.protocol import AccessKind, Kernel, MarkedJaxpr
+from tutor.protocol import AccessKind, CaseFacts, Kernel, MarkedJaxpr
+from tutor.tui.access_model import notes
 from tutor.tui.model import KINDS, LETTERS, caused_by, letters
 
 LEGEND: dict[AccessKind, str] = {
@@ -52,8 +54,17 @@ class SourceLine:
     target: int | None
 
 
-def page(title: str, file_name: str, source: str, kernels: Sequence[Kernel], marks: MarkedJaxpr) -> str:
-    """The whole page. Every text may hold anything: it is escaped, and control characters are written out."""
+def page(
+    title: str,
+    file_name: str,
+    source: str,
+    kernels: Sequence[Kernel],
+    marks: MarkedJaxpr,
+    facts: Sequence[CaseFacts] = (),
+) -> str:
+    """The whole page. Every text may hold anything: it is escaped, and control characters are written out.
+
+    Without `kernels` (a predict exercise that is not solved) nothing is said of what they do."""
     style, script = _asset("jaxpr.css"), _asset("jaxpr.js")
     linked = any(line.source_line for line in marks.lines)
     return _environment().get_template("jaxpr.html").render(
@@ -64,7 +75,11 @@ def page(title: str, file_name: str, source: str, kernels: Sequence[Kernel], mar
         script=Markup(script),
         rows=list(rows(marks)),
         source=list(source_lines(source, kernels, marks)) if linked else [],
-        tables=[(heading(kernel), table_rows(kernel), table_notes(kernel)) for kernel in kernels],
+        tables=[
+            (heading(kernel), table_rows(kernel, more), table_notes(kernel, more))
+            for kernel, more in of_kernels(kernels, facts)
+        ],
+        notes=notes(marks) if kernels else [],
         kinds=KINDS,
         head=HEAD,
         numbers=NUMBERS,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -12,8 +13,9 @@ from tutor.cli.errors import Refused
 from tutor.cli.session import Session
 from tutor.ladder.check import Ladder
 from tutor.protocol import Verdict
-from tutor.record import History
-from tutor.sets import Exercise
+from tutor.record import Attempt, History, HistoryError, Progress
+from tutor.sets import Broken, Exercise, ExerciseSet
+from tutor.sets.reveal import why_hidden
 
 
 class Course:
@@ -21,46 +23,96 @@ class Course:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._newer: set[str] = set()
 
     @property
     def exercises(self) -> Sequence[Exercise]:
         return self._session.set.exercises
 
     @property
+    def broken(self) -> Sequence[Broken]:
+        return self._session.set.broken
+
+    @property
     def chips(self) -> Sequence[str]:
         return self._session.set.manifest.chips
 
     def file(self, exercise: Exercise) -> Path:
-        return self._session.workspace.open(exercise).path
+        opened = self._session.workspace.open(exercise)
+        (self._newer.add if opened.newer_starter else self._newer.discard)(exercise.slug)
+        return opened.path
 
     def reset(self, exercise: Exercise) -> Path | None:
         return self._session.workspace.reset(exercise).kept
 
+    def reference(self, exercise: Exercise) -> Path | None:
+        return exercise.reference
+
+    def newer_starter(self, exercise: Exercise) -> bool:
+        return exercise.slug in self._newer
+
+    def keep_mine(self, exercise: Exercise) -> None:
+        self._session.workspace.keep_mine(exercise)
+
 
 class Records:
-    """The history of one set; without a history (it cannot be opened) nothing is kept and nothing fails."""
+    """The history of one set. Where it cannot be used, nothing is kept, nothing fails, and `trouble` says why."""
 
-    def __init__(self, set_id: str, history: History | None) -> None:
-        self._set = set_id
+    def __init__(self, exercises: ExerciseSet, history: History | None, trouble: str | None = None) -> None:
+        self._set = exercises.id
+        self._reveal = exercises.manifest.reveal
         self._history = history
+        self._trouble = trouble
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble
+
+    def _ask[T](self, question: Callable[[History], T], otherwise: T) -> T:
+        """What the history answers; it may be locked, full or on a disk that has gone at any time."""
+        if self._history is None:
+            return otherwise
+        try:
+            answer = question(self._history)
+        except HistoryError as error:
+            self._trouble = error.message
+            return otherwise
+        self._trouble = None
+        return answer
+
+    def _progress(self) -> dict[str, Progress]:
+        return self._ask(lambda history: history.status(self._set), {})
 
     def solved(self) -> frozenset[str]:
-        return frozenset(self._history.solved(self._set)) if self._history else frozenset()
+        return self._ask(lambda history: frozenset(history.solved(self._set)), frozenset())
 
     def tried(self) -> frozenset[str]:
-        if self._history is None:
-            return frozenset()
-        return frozenset(slug for slug, progress in self._history.status(self._set).items() if progress.attempts)
+        return frozenset(slug for slug, progress in self._progress().items() if progress.attempts)
 
     def hints_used(self, exercise: Exercise) -> int:
-        return self._history.hints_used(self._set, exercise.slug) if self._history else 0
+        return self._ask(lambda history: history.hints_used(self._set, exercise.slug), 0)
 
     def use_hint(self, exercise: Exercise) -> int:
-        return self._history.use_hint(self._set, exercise.slug, len(exercise.hints)) if self._history else 0
+        # A hint that cannot be noted is still given.
+        hints = len(exercise.hints)
+        return self._ask(lambda history: history.use_hint(self._set, exercise.slug, hints), hints)
 
     def add(self, exercise: Exercise, source: bytes, verdict: Verdict) -> None:
-        if self._history is not None:
-            self._history.add(self._set, exercise.slug, source, verdict)
+        self._ask(lambda history: history.add(self._set, exercise.slug, source, verdict), 0)
+
+    def attempts(self, exercise: Exercise) -> Sequence[Attempt]:
+        return self._ask(lambda history: history.attempts(self._set, exercise.slug), [])
+
+    def source(self, attempt: Attempt) -> bytes | None:
+        return self._ask(lambda history: history.source(attempt.id), None)
+
+    def why_hidden(self, exercise: Exercise) -> str | None:
+        progress = self._progress().get(exercise.slug, Progress(exercise.slug))
+        now = datetime.datetime.now(datetime.UTC)
+        return why_hidden(self._reveal, solved=progress.solved, tries=progress.attempts, now=now)
+
+    def mark_revealed(self, exercise: Exercise) -> None:
+        self._ask(lambda history: history.mark_revealed(self._set, exercise.slug), None)
 
 
 def open_tutor(session: Session) -> int:
@@ -71,6 +123,9 @@ def open_tutor(session: Session) -> int:
     from tutor.tui.app import run
 
     course = Course(session)
-    records = Records(session.set.id, session.try_history())
+    try:
+        records = Records(session.set, session.history)
+    except HistoryError as error:
+        records = Records(session.set, None, error.message)
     sides = Path(platformdirs.user_state_dir("kerneltutor"))
     return run(course, records, Ladder(), sides=sides)

@@ -21,6 +21,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     example: str
     lesson: str = ""
 
+    @property
+    def sections(self) -> list[tuple[str, str]]:
+        """The parts in words, each under its heading, as every reader of the page shows them."""
+        parts = (("What it means", self.meaning), ("The usual cause", self.cause), ("The fix", self.fix))
+        return [(heading, text.strip()) for heading, text in parts if text.strip()]
+
 
 class UnknownCode(KeyError):
     """No page has this code."""

@@ -52,7 +52,7 @@ async def compile_stage(runs: Runs, traced: Tracing, artifacts: Artifacts) -> tu
     if not done:
         reason = "no case could be lowered for TPU here"
         return stage_result("compile", status="unavailable", reason=reason), []
-    return stage_result("compile", findings, _by_case(compilations), seconds=seconds), compilations
+    return stage_result("compile", findings, _by_case(compilations[: len(checked)]), seconds=seconds), compilations
 
 
 async def _checked(runs: Runs, traced: Tracing, artifact: bytes, case: CaseSpec, chip: str, values: bytes) -> Compiled:
@@ -71,16 +71,16 @@ async def _timed(runs: Runs, values: bytes) -> tuple[list[Compiled], list[Findin
     program = await lowered(runs, subject.attempt, case, values)
     chips = [chip for chip in subject.chips if chip in program.artifacts]
     done = [await _compile(runs, subject.attempt, program, case, chip, values) for chip in chips]
-    return [_patient(one) for one in done], program.findings
+    warned = [msgspec.structs.replace(one, findings=[_only_a_warning(found) for found in one.findings]) for one in done]
+    return warned, [_only_a_warning(found) for found in program.findings]
 
 
-def _patient(one: Compiled) -> Compiled:
-    """A timing case can be large: that its compile takes too long is no mistake, there is only no estimate."""
-    if not any(found.code == "KT609" for found in one.findings):
-        return one
-    findings = [msgspec.structs.replace(found, severity="warning") for found in one.findings]
-    compilation = msgspec.structs.replace(one.compilation, status="unavailable")
-    return msgspec.structs.replace(one, compilation=compilation, findings=findings)
+def _only_a_warning(found: Finding) -> Finding:
+    """A timing case is compiled for its estimate: what is wrong with it fails nothing, but it has no estimate."""
+    if found.severity != "error":
+        return found
+    message = f"{found.message} This is the timing case, so there is no estimate of the speed."
+    return msgspec.structs.replace(found, severity="warning", message=message)
 
 
 async def _beside_reference(runs: Runs, compilations: list[Compilation], values: bytes) -> list[Compilation]:

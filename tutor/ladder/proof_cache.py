@@ -11,6 +11,7 @@ import platform
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,6 +21,10 @@ from tutor.sets.exercise import Exercise
 VARIABLE = "KERNELTUTOR_DATA"
 JUDGES = ("protocol.py", "wire.py", "findings", "sets", "workers", "jaxpr", "stage", "judge", "ladder")
 """The parts of this package that a verdict follows from; the fronts may change freely."""
+WORDS: dict[str, Any] = {
+    "title": "", "summary": "", "concepts": (), "requires": (), "hints": (), "starter": "", "diagnosis": (),
+}  # fmt: skip
+"""What a manifest says to people: no verdict follows from it."""
 PACKAGES = ("jax", "jaxlib", "libtpu", "numpy", "ml_dtypes")
 
 
@@ -35,8 +40,9 @@ def cache_folder() -> Path:
 
 def key(exercise: Exercise, source: bytes, *promise: object) -> str:
     """The name of a proof: a hash of the exercise's data, the program, what is promised of it, and all versions."""
-    data = [exercise.folder / "exercise.toml", exercise.oracle, exercise.solutions / "hidden.toml", exercise.reference]
+    data = [exercise.oracle, exercise.solutions / "hidden.toml", exercise.reference]
     total = hashlib.sha256(repr((exercise.set_id, exercise.slug, exercise.chips, *promise)).encode())
+    total.update(msgspec.json.encode(msgspec.structs.replace(exercise.manifest, **WORDS), order="deterministic"))
     for piece in (*(path.read_bytes() if path and path.is_file() else b"" for path in data), source):
         total.update(hashlib.sha256(piece).digest())
     total.update(_versions().encode())

@@ -35,6 +35,11 @@ def pack(results):
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def like(array, shape):
+    same = (array.shape, array.dtype) == (shape.shape, shape.dtype)
+    return array if same else jnp.resize(array, shape.shape).astype(shape.dtype)
+
+
 def filled(value, shapes):
     def kernel(*refs):
         for ref in refs:
@@ -54,7 +59,7 @@ def copied(arrays):
 """
 _ENTRY = "def {entry}(*arrays, **options):\n    shapes = out_shape(arrays, options)\n    return pack({result})\n"
 _ZEROS = "[jnp.zeros(s.shape, s.dtype) for s in shapes]"
-_RESIZED = "[jnp.resize(arrays[{i}], s.shape).astype(s.dtype) for s in shapes]"
+_RESIZED = "[like(arrays[{i}], s) for s in shapes]"
 _COPIED_XLA = """
 
 _in_jnp = {entry}

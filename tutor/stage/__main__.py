@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ["JAX_PLATFORMS"] = "cpu"  # before JAX is imported; a TPU on this machine is left to the device runner
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
 import warnings
+
+from tutor.workers import environment
+
+environment.prepare()  # before JAX is imported
 
 from tutor.jaxpr import compat
 from tutor.stage import jobs

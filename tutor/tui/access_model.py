@@ -132,8 +132,7 @@ def notes(jaxpr: MarkedJaxpr) -> list[str]:
     said: dict[str, None] = {}
     for pair in shareable(jaxpr):
         lines = sorted({n for n in (pair.first_source, pair.again_source) if n is not None})
-        where = f"line {lines[0]}" if len(lines) == 1 else "lines " + " and ".join(map(str, lines))
-        said[f"{pair.ref} is loaded twice, the same elements ({where}): one load, kept in a variable, is enough."] = (
-            None
-        )
+        where = f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
+        place = f" ({where})" if lines else ""
+        said[f"{pair.ref} is loaded twice, the same elements{place}: one load, kept in a variable, is enough."] = None
     return list(said)

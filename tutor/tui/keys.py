@@ -26,12 +26,18 @@ KEYS = (
     Key("stop", "escape", "stop", "Stop the running check"),
     Key("hint", "f7", "hint", "Hints, one at a time", "h"),
     Key("tab('jaxpr')", "f8", "jaxpr", "The jaxpr, at the line of the cursor", "j"),
+    Key("tab('grid')", "f9", "grid", "The grid, step by step, and where the result is wrong", "g"),
     Key("tab('edit')", "f4", "edit", "The editor", "e"),
     Key("tab('lesson')", "f3", "lesson", "The lesson", "l"),
     Key("exercises", "f2", "exercises", "The list of exercises", "slash"),
     Key("findings", "f10", "findings", "The findings", "f", shown=False),
     Key("why", "ctrl+t", "why", "The page of the finding that is marked", "question_mark", shown=False),
     Key("table", "f11", "table", "Show or hide the access table under the jaxpr", "t", shown=False),
+    Key("whole", "", "whole", "The whole program and its index maps, or the kernels alone", "w", shown=False),
+    Key("compare", "f12", "compare", "Compare with the reference or with an earlier attempt", "d", shown=False),
+    Key("tab('mosaic')", "", "mosaic", "The lowered module, or what was not lowered", "m", shown=False),
+    Key("tab('history')", "", "history", "What you tried before", "y", shown=False),
+    Key("solution", "", "solution", "The solution, when the set allows it", "s", shown=False),
     Key("reset", "", "reset", "Put the starter back (the replaced file is kept)", shown=False),
     Key("help_keys", "f1", "keys", "All keys and signs"),
 )
@@ -69,7 +75,7 @@ def _row(key: Key) -> tuple[str, str]:
 
 GROUPS: dict[str, list[tuple[str, str]]] = {
     "Everywhere (single letters: outside the editor)": [
-        *(_row(key) for key in KEYS if key.keys),
+        *(_row(key) for key in KEYS if key.keys or key.letter),
         ("Ctrl+P", "Everything, by name"),
         ("Ctrl+Q", "Quit; unsaved text is asked about"),
     ],
@@ -83,6 +89,13 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("Enter", "Go to the source line that caused this"),
         ("Space", "Fold or unfold"),
         ("[ ]", "Previous or next access to memory"),
+    ],
+    "In the grid": [
+        ("← →", "One step back or on"),
+        ("↑ ↓", "A whole row of the last axis back or on"),
+        ("[ ]", "Previous or next block that moves"),
+        ("b", "The step that wrote the next wrong block"),
+        ("k c", "Another kernel, another case"),
     ],
     "In the findings": [
         ("Enter", "Go to the line"),

@@ -22,11 +22,13 @@ from tutor.protocol import (
     QUESTIONS,
     STAGES,
     AccessKind,
+    CaseError,
     CaseFacts,
     CaseResult,
     Compilation,
     Finding,
     Kernel,
+    KernelFacts,
     MarkedJaxpr,
     Severity,
     StageName,
@@ -294,3 +296,23 @@ def per_line(kernels: Sequence[Kernel], line: int) -> Iterator[str]:
                 words = f"{access.kind.replace('_', ' ')} {access.ref}"
                 tally[words] = tally.get(words, 0) + 1
     return (words if count == 1 else f"{words} ×{count}" for words, count in tally.items())
+
+
+# ---------------------------------------------------------------- the grid
+
+
+def walkable(facts: Sequence[CaseFacts]) -> list[tuple[CaseFacts, KernelFacts]]:
+    """The kernels that have a grid and at least one operand in blocks, with their cases."""
+    return [
+        (case, kernel)
+        for case in facts
+        for kernel in case.kernels
+        if kernel.kernel.grid and any(operand.block_shape is not None for operand in kernel.kernel.operands)
+    ]
+
+
+def errors(run: Run) -> dict[str, CaseError]:
+    """Where the results of failed cases are wrong, by case, as far as the judge has said."""
+    result = run.results.get("interpret")
+    known = result.cases if result is not None else run.cases.get("interpret", ())
+    return {case.name: case.error for case in known if case.error is not None and case.error.by_block is not None}

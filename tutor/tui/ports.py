@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tutor.ladder.events import Event
+from tutor.ladder.events import Event, KernelsTraced
 from tutor.protocol import StageName, Verdict
+from tutor.record import Attempt
+from tutor.sets import Broken
 
 
 class Exercise(Protocol):
@@ -44,6 +46,19 @@ class Course[E: Exercise](Protocol):
     def reset(self, exercise: E) -> Path | None:
         """Put the starter back; the answer is where the replaced file is kept, if there was one."""
 
+    @property
+    def broken(self) -> Sequence[Broken]:
+        """The exercises that cannot be loaded, and why."""
+
+    def reference(self, exercise: E) -> Path | None:
+        """Where the reference solution is, if the set has one. Whether it may be shown is the history's to say."""
+
+    def newer_starter(self, exercise: E) -> bool:
+        """Whether the set has another starter than the one that the learner's file was made from."""
+
+    def keep_mine(self, exercise: E) -> None:
+        """The learner does not want the changed starter: it is not offered again."""
+
 
 class History[E: Exercise](Protocol):
     """What the learner has done. `tried` are the slugs with at least one attempt, solved or not."""
@@ -55,6 +70,21 @@ class History[E: Exercise](Protocol):
         """Record one more hint; the answer is how many are used now."""
 
     def add(self, exercise: E, source: bytes, verdict: Verdict) -> None: ...
+    def attempts(self, exercise: E) -> Sequence[Attempt]:
+        """All attempts, oldest first."""
+
+    def source(self, attempt: Attempt) -> bytes | None:
+        """The file as it was at that attempt; None if it cannot be had."""
+
+    def why_hidden(self, exercise: E) -> str | None:
+        """Why the solution may not be seen yet, in words; None if it may."""
+
+    def mark_revealed(self, exercise: E) -> None:
+        """The learner looked at the solution."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is kept, if the history cannot be used."""
 
 
 class Checker[E: Exercise](Protocol):
@@ -68,5 +98,9 @@ class Checker[E: Exercise](Protocol):
         """Start the workers, so that the first check does not wait for them. What fails here is said by the check."""
 
     def check(self, exercise: E, source: bytes, path: Path) -> AsyncIterator[Event]: ...
+    async def trace(self, exercise: E, source: bytes, path: Path, *, whole: bool = False) -> KernelsTraced | None:
+        """What a program does, without judging it; None if it does not trace. `whole`: with the program around the
+        kernels and their index maps."""
+
     async def aclose(self) -> None:
         """End the workers and wait for them."""

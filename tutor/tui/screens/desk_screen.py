@@ -70,8 +70,7 @@ class DeskScreen[E: Exercise](Screen[None]):
         self._checks.forget()
         self._put_in_editor()
         self.show_exercise(exercise)
-        if (lost := desk.lost()) is not None and not desk.loaded.locked:
-            self.run_worker(self._offer_lost(lost))
+        self.run_worker(self._offers(desk))
 
     def _put_in_editor(self) -> None:
         assert self._desk is not None
@@ -80,6 +79,16 @@ class DeskScreen[E: Exercise](Screen[None]):
         self._editor.load_text(loaded.text)
         if loaded.locked:
             self._complain(f"This file is read-only here: {loaded.locked}. Edit it in your own editor.")
+
+    async def _offers(self, desk: Desk[E]) -> None:
+        """What a freshly opened attempt raises: one question after the other."""
+        if (lost := desk.lost()) is not None and not desk.loaded.locked:
+            await self._offer_lost(lost)
+        if self._course.newer_starter(desk.exercise):
+            await self._offer_starter()
+
+    async def _offer_starter(self) -> None:
+        """The set has a changed starter."""
 
     async def _offer_lost(self, lost: str) -> None:
         answer = await self._ask(
@@ -230,8 +239,12 @@ class DeskScreen[E: Exercise](Screen[None]):
             return
         question = f"Put the starter of {self._desk.exercise.slug} back?"
         answers = ("reset", "Put it back; the file of now is kept beside it"), ("stay", "Leave it as it is")
-        if await self._ask(question, str(self._desk.path), *answers) != "reset":
-            return
+        if await self._ask(question, str(self._desk.path), *answers) == "reset":
+            await self._reset_now()
+
+    async def _reset_now(self) -> None:
+        """Put the starter back; what it replaces is kept."""
+        assert self._desk is not None
         if self.unsaved() and not self._save():
             return
         try:

@@ -11,11 +11,12 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 
+from tutor.protocol import CaseError, MarkedJaxpr
 from tutor.sets import chapter_title
 from tutor.tui.keys import bindings
-from tutor.tui.model import Run, Shift, Trace, caused_by, flags, letters
+from tutor.tui.model import Run, Shift, caused_by, errors, flags, letters
 from tutor.tui.ports import Checker, Course, Exercise, History
-from tutor.tui.screens.desk_screen import DeskScreen
+from tutor.tui.screens.views_screen import ViewsScreen
 from tutor.tui.text import seconds
 from tutor.tui.widgets.course_tree import CourseTree, Exercises
 from tutor.tui.widgets.editor import CodeEditor
@@ -28,7 +29,7 @@ from tutor.tui.widgets.status_line import StatusLine
 from tutor.tui.widgets.work import Work
 
 
-class MainScreen[E: Exercise](DeskScreen[E]):
+class MainScreen[E: Exercise](ViewsScreen[E]):
     """One exercise at a time: read, edit, check, understand, go on."""
 
     BINDINGS = [*bindings()]
@@ -48,7 +49,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         super().__init__(course, history, checker, sides=sides)
         self._start = start
         self._device = ""
-        self._trace: Trace | None = None
+        self._wrong: dict[str, CaseError] | None = None
         self._shift = Shift.between((), ())
 
     # ------------------------------------------------------------ layout
@@ -91,11 +92,7 @@ class MainScreen[E: Exercise](DeskScreen[E]):
 
     @property
     def _jaxpr(self) -> JaxprView:
-        return self.query_one(JaxprView)
-
-    @property
-    def _work(self) -> Work:
-        return self.query_one(Work)
+        return self.query_one("#jaxpr-view", JaxprView)
 
     @property
     def _status(self) -> StatusLine:
@@ -109,10 +106,14 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         return next((e for e in exercises[at:] + exercises[:at] if e.slug not in solved and e is not after), None)
 
     def show_exercise(self, exercise: E) -> None:
-        self._trace = None
+        self._trace, self._wrong, self._lowering = None, None, None
         self._editor.show_marks({}, ())
         self._work.show_lesson(exercise)
         self._work.show_trace(None)
+        self._work.show_grid((), {})
+        self._work.show_mosaic(None)
+        self._work.show_comparison(None)
+        self.show_attempts()
         self._work.show_output("")
         self._show_place()
         touched = exercise.slug in self._history.tried() | self._history.solved()
@@ -128,7 +129,9 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         self._status.progress = f"{done} of {len(exercises)}"
         chips = f"chips {' '.join(self._course.chips)}" if self._course.chips else ""
         self._status.machine = f"{chips}   {self._device}".strip()
-        self.query_one(CourseTree).show(exercises, solved, self._history.tried(), exercise.slug)
+        tree = self.query_one(CourseTree)
+        tree.show(exercises, solved, self._history.tried(), exercise.slug, self._course.broken)
+        self._status.trouble = "history not kept" if self._history.trouble else ""
         self.refresh_bindings()
 
     def choices(self) -> list[tuple[str, str]]:
@@ -164,14 +167,25 @@ class MainScreen[E: Exercise](DeskScreen[E]):
             self._trace = run.trace
             self._editor.show_marks(letters(run.trace.kernels), run.trace.lines)
             self._work.show_trace(run.trace)
+            self._wrong = None
+            self.show_extent()
             self.show_edit()
+        if self._trace is not None and self._wrong != (wrong := errors(run) if run.trace is self._trace else {}):
+            self._wrong = wrong
+            self._work.show_grid(self._trace.facts, wrong)
+        self.show_lowering(run)
         if self._record(run) and run.verdict is not None:
             self._work.show_output(run.verdict.output)
             self._device = run.verdict.environment.device or "no TPU"
+            self.show_attempts()
             self._show_place()
         self._tick()
         (self._clock.resume if run.running else self._clock.pause)()
         self.refresh_bindings()
+
+    def show_jaxpr(self, jaxpr: MarkedJaxpr) -> None:
+        self._jaxpr.show(jaxpr)
+        self._describe()
 
     def _tick(self) -> None:
         run, status = self._checks.run, self._status
@@ -200,21 +214,22 @@ class MainScreen[E: Exercise](DeskScreen[E]):
     def _cursor_in_source(self) -> None:
         if self._editor.has_focus and self._trace is not None:
             then = self._shift.then(self._editor.cursor_location[0] + 1)
-            there = caused_by(self._trace.jaxpr, then) if then is not None else None
-            if there is not None:
-                self._jaxpr.go_to(there)
+            for view in self.query(JaxprView):
+                there = caused_by(view.jaxpr, then) if view.jaxpr is not None and then is not None else None
+                if there is not None:
+                    view.go_to(there)
         self._describe()
 
     @on(JaxprView.Moved)
     def _cursor_in_jaxpr(self, event: JaxprView.Moved) -> None:
-        line = self._source_line(event.line)
+        line = self._source_line(event.view, event.line)
         if line is not None:
             self._editor.go_to(line)
         self._describe()
 
     @on(JaxprView.SourceWanted)
     def _show_source(self, event: JaxprView.SourceWanted) -> None:
-        line = self._source_line(event.line)
+        line = self._source_line(event.view, event.line)
         if line is not None:
             self._editor.go_to(line)
             self.action_tab("edit")
@@ -226,23 +241,23 @@ class MainScreen[E: Exercise](DeskScreen[E]):
         self.action_tab("edit")
         self._editor.go_to(line or event.finding.line or 1, event.finding.column or 0)
 
-    def _source_line(self, jaxpr_line: int) -> int | None:
-        lines = self._trace.jaxpr.lines if self._trace else []
-        line = lines[jaxpr_line].source_line if jaxpr_line < len(lines) else None
-        return self._shift.now(line) if line is not None else None
+    def _source_line(self, view: JaxprView, line: int) -> int | None:
+        record = view.record(line)
+        then = record.source_line if record is not None else None
+        return self._shift.now(then) if then is not None else None
 
     def _describe(self) -> None:
         bar = self.query_one(LineBar)
-        if self._work.active == "jaxpr":
-            if self._trace is None or self._jaxpr.cursor >= len(self._trace.jaxpr.lines):
+        if (view := self._work.marked) is not None:
+            record = view.record(view.cursor)
+            if record is None or view.jaxpr is None:
                 bar.words = Content("")
                 self._work.explain("")
                 return
-            record = self._trace.jaxpr.lines[self._jaxpr.cursor]
-            here = self._source_line(self._jaxpr.cursor)
+            here = self._source_line(view, view.cursor)
             source = self._editor.document.get_line(here - 1) if here is not None else "(edited since)"
             bar.words = about_jaxpr(record, here, source)
-            self._work.explain(self._trace.jaxpr.explanations.get(record.primitive or "", ""))
+            self._work.explain(view.jaxpr.explanations.get(record.primitive or "", ""))
         else:
             bar.words = about_source(self._trace, self._shift.then(self._editor.cursor_location[0] + 1))
 
@@ -260,9 +275,12 @@ class MainScreen[E: Exercise](DeskScreen[E]):
             case "hint":
                 return self._desk is not None and bool(self._desk.exercise.hints)
             case "tab":
-                return parameters[0] != self._work.active or not self._work.content_focused
+                name = str(parameters[0])
+                return self._work.offers(name) and (name != self._work.active or not self._work.content_focused)
             case "table":
                 return self._work.active == "jaxpr"
+            case "whole":
+                return self._trace is not None and self._work.active == "jaxpr"
             case "why":
                 return self.query_one(FindingsList).current is not None
         return True

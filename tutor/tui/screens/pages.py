@@ -52,17 +52,8 @@ def explanation(finding: Finding) -> Page:
     except UnknownCode:
         known = None
     if known is not None:
-        sections = {
-            "What it means": known.meaning,
-            "The usual cause": known.cause,
-            "The fix": known.fix,
-            "The lesson": known.lesson,
-        }
-        parts += [
-            Content.styled(f"{heading}\n", "bold") + prose(words.strip("\n"))
-            for heading, words in sections.items()
-            if words.strip()
-        ]
+        sections = known.sections + ([("The lesson", known.lesson)] if known.lesson else [])
+        parts += [Content.styled(f"{heading}\n", "bold") + prose(words) for heading, words in sections]
         if known.example.strip():
             parts.append(_section("The smallest example", known.example))
     if finding.raw:

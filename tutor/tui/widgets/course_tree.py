@@ -13,17 +13,17 @@ from textual.message import Message
 from textual.widgets import Input, Static, Tree
 from textual.widgets.tree import TreeNode
 
-from tutor.sets import chapter_title
+from tutor.sets import Broken, chapter_title
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 
-MARKS = {"solved": "✓", "tried": "~", "untouched": "·"}
+MARKS = {"solved": "✓", "tried": "~", "untouched": "·", "broken": "!"}
 
 
-class Exercises(Tree[Exercise]):
+class Exercises(Tree[Exercise | Broken]):
     """The tree itself: no guides beyond one level, chapters open."""
 
-    def render_label(self, node: TreeNode[Exercise], base_style: Style, style: Style) -> Text:
+    def render_label(self, node: TreeNode[Exercise | Broken], base_style: Style, style: Style) -> Text:
         label = node.label.copy() if isinstance(node.label, Text) else Text(str(node.label))
         label.stylize(style)
         return label
@@ -49,6 +49,7 @@ class CourseTree(Vertical):
         self._exercises: Sequence[Exercise] = ()
         self._solved: frozenset[str] = frozenset()
         self._tried: frozenset[str] = frozenset()
+        self._broken: Sequence[Broken] = ()
         self._current = ""
 
     def action_leave(self) -> None:
@@ -62,9 +63,17 @@ class CourseTree(Vertical):
         yield tree
         yield Static(id="about", markup=False)
 
-    def show(self, exercises: Sequence[Exercise], solved: frozenset[str], tried: frozenset[str], current: str) -> None:
-        """Show these exercises with their marks, the cursor on the current one."""
+    def show(
+        self,
+        exercises: Sequence[Exercise],
+        solved: frozenset[str],
+        tried: frozenset[str],
+        current: str,
+        broken: Sequence[Broken] = (),
+    ) -> None:
+        """Show these exercises with their marks, the cursor on the current one. Broken ones cannot be opened."""
         self._exercises, self._solved, self._tried, self._current = exercises, solved, tried, current
+        self._broken = broken
         self._fill(self.query_one(Input).value)
 
     def _fill(self, wanted: str) -> None:
@@ -72,12 +81,15 @@ class CourseTree(Vertical):
         tree.clear()
         words = wanted.lower().split()
         chapters: dict[str, list[Exercise]] = {}
+        broken = [each for each in self._broken if all(word in each.slug for word in words)]
+        for each in broken:
+            chapters.setdefault(each.chapter, [])
         for exercise in self._exercises:
             text = " ".join([exercise.slug, exercise.title, *exercise.concepts]).lower()
             if all(word in text for word in words):
                 chapters.setdefault(exercise.chapter, []).append(exercise)
         target = None
-        for chapter, exercises in chapters.items():
+        for chapter, exercises in sorted(chapters.items()) if broken else chapters.items():
             done = sum(exercise.slug in self._solved for exercise in exercises)
             title = Text.assemble((visible(chapter_title(chapter)), "bold"), (f"  {done}/{len(exercises)}", "dim"))
             branch = tree.root.add(title, expand=True)
@@ -85,6 +97,10 @@ class CourseTree(Vertical):
                 leaf = branch.add_leaf(self._label(exercise), data=exercise)
                 if target is None or exercise.slug == self._current:
                     target = leaf
+            for each in broken:
+                if each.chapter == chapter:
+                    colour = Style(color=self.app.theme_variables["store"])
+                    branch.add_leaf(Text.assemble((MARKS["broken"], colour), " ", visible(each.slug)), data=each)
         tree.root.expand()
         if target is not None:
             self.call_after_refresh(tree.move_cursor, target)
@@ -103,15 +119,19 @@ class CourseTree(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         tree = self.query_one(Exercises)
-        if tree.cursor_node is not None and tree.cursor_node.data is not None:
-            self.post_message(self.Chosen(tree.cursor_node.data.slug))
+        chosen = tree.cursor_node.data if tree.cursor_node is not None else None
+        if chosen is not None and not isinstance(chosen, Broken):
+            self.post_message(self.Chosen(chosen.slug))
 
-    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Exercise]) -> None:
+    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Exercise | Broken]) -> None:
         exercise = event.node.data
-        words = f"{exercise.title}\n{exercise.summary}" if exercise is not None else ""
+        if isinstance(exercise, Broken):
+            words = f"Cannot be loaded: {exercise.error.message}"
+        else:
+            words = f"{exercise.title}\n{exercise.summary}" if exercise is not None else ""
         self.query_one("#about", Static).update(visible(words, keep="\n"))
 
-    def on_tree_node_selected(self, event: Tree.NodeSelected[Exercise]) -> None:
+    def on_tree_node_selected(self, event: Tree.NodeSelected[Exercise | Broken]) -> None:
         event.stop()
-        if event.node.data is not None:
+        if event.node.data is not None and not isinstance(event.node.data, Broken):
             self.post_message(self.Chosen(event.node.data.slug))

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tutor.protocol import MarkedJaxpr, Span
+from tutor.protocol import JaxprLine, MarkedJaxpr, Span
 from tutor.tui.model import LETTERS
 from tutor.tui.text import visible
 from tutor.tui.theme import KIND_COLOURS, SPACE_COLOURS
@@ -51,15 +51,15 @@ class JaxprView(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another line."""
 
-        def __init__(self, line: int) -> None:
-            self.line = line
+        def __init__(self, view: JaxprView, line: int) -> None:
+            self.view, self.line = view, line
             super().__init__()
 
     class SourceWanted(Message):
         """The learner wants to see the source of this line."""
 
-        def __init__(self, line: int) -> None:
-            self.line = line
+        def __init__(self, view: JaxprView, line: int) -> None:
+            self.view, self.line = view, line
             super().__init__()
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -129,6 +129,10 @@ class JaxprView(ScrollView, can_focus=True):
         self.virtual_size = Size(width + _GUTTER + 4, len(rows))
         self.refresh()
 
+    def record(self, line: int) -> JaxprLine | None:
+        """What is known of a line."""
+        return self.jaxpr.lines[line] if self.jaxpr is not None and line < len(self.jaxpr.lines) else None
+
     @property
     def row(self) -> int:
         """The row of the cursor among the rows that are not folded away."""
@@ -145,7 +149,7 @@ class JaxprView(ScrollView, can_focus=True):
             self._lay_out()
         self._reveal(center=True)
         if tell:
-            self.post_message(self.Moved(self.cursor))
+            self.post_message(self.Moved(self, self.cursor))
 
     def _reveal(self, *, center: bool = False) -> None:
         self.refresh()
@@ -168,7 +172,7 @@ class JaxprView(ScrollView, can_focus=True):
         here = line == self._rows[self.row]
         base = self._here if here else base
         gutter = base + self._quiet
-        record = self.jaxpr.lines[line] if line < len(self.jaxpr.lines) else None
+        record = self.record(line)
         kind = record.kind if record else None
         foldable = self._fold_end(line) is not None
         sign = ("+" if line in self._folded else "-") if foldable else " "
@@ -198,7 +202,7 @@ class JaxprView(ScrollView, can_focus=True):
         if self._rows:
             self.cursor = self._rows[max(0, min(row, len(self._rows) - 1))]
             self._reveal()
-            self.post_message(self.Moved(self.cursor))
+            self.post_message(self.Moved(self, self.cursor))
 
     def action_move(self, step: int) -> None:
         self._set_row(self.row + step)
@@ -229,10 +233,10 @@ class JaxprView(ScrollView, can_focus=True):
         self.cursor = head
         self._lay_out()
         self._reveal()
-        self.post_message(self.Moved(self.cursor))
+        self.post_message(self.Moved(self, self.cursor))
 
     def action_source(self) -> None:
-        self.post_message(self.SourceWanted(self.cursor))
+        self.post_message(self.SourceWanted(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
         self._set_row(event.y + self.scroll_offset.y)

@@ -16,12 +16,17 @@ class StatusLine(Widget):
     progress: reactive[str] = reactive("")
     machine: reactive[str] = reactive("")
     unsaved: reactive[bool] = reactive(False)
+    trouble: reactive[str] = reactive("")
     doing: reactive[str] = reactive("")
     tone: reactive[str] = reactive("")
 
     def render(self) -> Content:
         width = self.size.width
-        right = Content.assemble(("modified  ", "$text-warning") if self.unsaved else "", (self.doing, self.tone))
+        right = Content.assemble(
+            (f"!! {self.trouble}  ", "$text-warning") if self.trouble else "",
+            ("modified  ", "$text-warning") if self.unsaved else "",
+            (self.doing, self.tone),
+        )
         name = visible(self.place)
         lefts = [
             Content.assemble(("kerneltutor  ", "$quiet"), (name, "bold"), (f"   {self.progress}", "$quiet")),

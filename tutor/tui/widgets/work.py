@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -9,17 +11,35 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Markdown, Static, TabbedContent, TabPane, Tabs
 
+from tutor.protocol import CaseError, CaseFacts, MarkedJaxpr
+from tutor.record import Attempt
 from tutor.tui.access_model import notes
-from tutor.tui.model import Trace
+from tutor.tui.model import Trace, walkable
 from tutor.tui.ports import Exercise
 from tutor.tui.text import visible
 from tutor.tui.widgets.access_table import AccessTable
+from tutor.tui.widgets.attempts_list import AttemptsList
+from tutor.tui.widgets.compare_view import CompareView, Side
 from tutor.tui.widgets.editor import CodeEditor
+from tutor.tui.widgets.grid_view import GridView
 from tutor.tui.widgets.jaxpr_view import JaxprView
 from tutor.tui.widgets.line_bar import LineBar
 
 # What takes the focus when a tab is opened.
-_CONTENT = {"lesson": "#lesson-text", "edit": "CodeEditor", "jaxpr": "JaxprView", "output": "#output-text"}
+_CONTENT = {
+    "lesson": "#lesson-text",
+    "edit": "CodeEditor",
+    "jaxpr": "#jaxpr-view",
+    "grid": "GridView",
+    "mosaic": "#mosaic-view",
+    "compare": "#compare-view",
+    "history": "AttemptsList",
+    "output": "#output-text",
+}
+# Tabs that are only there when they have something to show.
+_SOMETIMES = ("grid", "mosaic", "compare", "history")
+JAXPRS = ("jaxpr", "mosaic", "compare")
+"""The tabs whose content is marked text."""
 
 
 class Work(Vertical):
@@ -35,11 +55,23 @@ class Work(Vertical):
             with TabPane("Edit", id="edit"):
                 yield CodeEditor()
             with TabPane("Jaxpr", id="jaxpr"):
-                yield JaxprView()
+                yield JaxprView(id="jaxpr-view")
                 yield AccessTable()
                 yield Static(id="access-notes")
+            with TabPane("Grid", id="grid"):
+                yield GridView()
+            with TabPane("Mosaic", id="mosaic"):
+                yield JaxprView(id="mosaic-view")
+            with TabPane("Compare", id="compare"):
+                yield CompareView()
+            with TabPane("History", id="history"):
+                yield AttemptsList()
         yield LineBar()
         yield Static(id="meaning")
+
+    def on_mount(self) -> None:
+        for name in _SOMETIMES:
+            self._tabs.hide_tab(name)
 
     @property
     def _tabs(self) -> TabbedContent:
@@ -71,7 +103,7 @@ class Work(Vertical):
 
     def show_trace(self, trace: Trace | None) -> None:
         """Show what a trace knows, or that there is none."""
-        view, table = self.query_one(JaxprView), self.query_one(AccessTable)
+        view, table = self.query_one("#jaxpr-view", JaxprView), self.query_one(AccessTable)
         if trace is None:
             view.clear()
             table.clear(columns=True)
@@ -82,6 +114,48 @@ class Work(Vertical):
         remarks = self.query_one("#access-notes", Static)
         remarks.update(Content(visible("\n".join(said), keep="\n")))
         remarks.set_class(not said, "-off")
+
+    def show_grid(self, facts: Sequence[CaseFacts], errors: Mapping[str, CaseError]) -> None:
+        """Show the walk over the grid, and where the results of these cases are wrong."""
+        self._show_tab("grid", bool(walkable(facts)))
+        self.query_one(GridView).show(facts, errors)
+
+    def show_mosaic(self, text: MarkedJaxpr | None, line: int = 0) -> None:
+        """Show a lowered module, or where lowering was refused, from this line on; None if there is neither."""
+        self._show_tab("mosaic", text is not None)
+        view = self.query_one("#mosaic-view", JaxprView)
+        if text is None:
+            view.clear()
+        else:
+            view.show(text)
+            if line:
+                view.go_to(line)
+
+    def show_comparison(self, sides: tuple[Side, Side] | None) -> None:
+        """Show two jaxprs beside each other; None takes the tab away."""
+        self._show_tab("compare", sides is not None)
+        if sides is not None:
+            self.query_one(CompareView).show(*sides)
+
+    def show_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Show what was tried before."""
+        self._show_tab("history", bool(attempts))
+        self.query_one(AttemptsList).show(attempts)
+
+    @property
+    def marked(self) -> JaxprView | None:
+        """The marked text of the tab in front, if that is what it shows."""
+        return self.query_one(_CONTENT[self.active], JaxprView) if self.active in JAXPRS else None
+
+    def _show_tab(self, name: str, there: bool) -> None:
+        if there:
+            self._tabs.show_tab(name)
+        else:
+            self._tabs.hide_tab(name)
+
+    def offers(self, name: str) -> bool:
+        """Whether there is such a tab now."""
+        return self._tabs.get_tab(name).display if name in _SOMETIMES else bool(self.query(_CONTENT[name]))
 
     def explain(self, words: str) -> None:
         """Say what the primitive under the cursor of the jaxpr does."""
@@ -105,6 +179,6 @@ class Work(Vertical):
     @on(TabbedContent.TabActivated)
     def _turned(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
-        self.query_one(LineBar).set_class(self.active not in ("edit", "jaxpr"), "-off")
-        self.query_one("#meaning").set_class(self.active != "jaxpr", "-off")
+        self.query_one(LineBar).set_class(self.active not in ("edit", *JAXPRS), "-off")
+        self.query_one("#meaning").set_class(self.active not in ("jaxpr", "compare"), "-off")
         self.post_message(self.Turned())

@@ -62,6 +62,7 @@ class _Machine:
         self.count = [0] * len(code.starts)
         self.memory: dict[int, int] = {1 << 20: 0}  # allocation 0 holds the core's number
         self._flags: dict[int, deque[list[float]]] = defaultdict(deque)
+        self._unknown: set[tuple[int, int]] = set()  # ranges of SMEM that hold operands whose values are not given
         self._marks: list[tuple[float, float]] = []
         self._moved = {True: 0, False: 0}
         self._free = self._busy = self._stall = 0.0
@@ -81,14 +82,18 @@ class _Machine:
     # ------------------------------------------------------------ called by the generated function
 
     def load(self, address: int, steers: bool) -> int:
-        self._missing += steers and address not in self.memory
+        if steers and address not in self.memory:
+            self._missing += any(first <= address < end for first, end in self._unknown)
         return self.memory.get(address, 0)
 
     def start(self, t: float, kind: str, source: int, size: int, destination: int, flag: int) -> None:
         if kind.endswith("to_smem") and source:
             operand = (source // (source & -source) - 1) // 2
-            values = self._scalars.get(operand, ())
-            self.memory.update({destination + i: int(value) for i, value in enumerate(values)})
+            values = self._scalars.get(operand)
+            if values is None:
+                self._unknown.add((destination, destination + size * self._core.granule // 4))
+            else:
+                self.memory.update({destination + i: int(value) for i, value in enumerate(values)})
         count = size * self._core.granule
         write = kind.endswith("to_hbm")
         cost = self._core.copy_cycles(count, write=write)

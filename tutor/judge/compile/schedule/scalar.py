@@ -127,6 +127,8 @@ class _Writer:
 
 def _formula(op: Op) -> str | None:
     base, *kind = op.code.split(".")
+    if base in ("smin", "smax") and "u32" in kind:
+        return f"(({base[1:]}({','.join(f'{arg}&4294967295' for arg in op.args)})+2147483648&4294967295)-2147483648)"
     if base in _FORM:
         return _FORM[base].format(*op.args)
     if base in _INFIX or base == "scalar_lea":  # 32 bits, and signed
