@@ -180,12 +180,12 @@ async def test_the_access_table_counts_loads_and_bytes(tmp_path: Path) -> None:
         table = run.one(AccessTable)
         rows = [[cell.plain for cell in table.get_row_at(row)] for row in range(table.row_count)]
         assert rows[0] == [
-            "a_ref", "vmem", "128×128", "bf16", "1", "·", "·", "·", "32 KiB", "4 MiB", "1 MiB, ×4", "8 tiles",
+            "a_ref", "vmem", "128×128", "bf16", "1", "·", "·", "·", "32 KiB", "4 MiB ×4", "1 MiB", "8 tiles",
             "512×1024",
         ]  # fmt: skip
-        assert rows[2][9:11] == ["512 KiB", "the same"]
+        assert rows[2][9:11] == ["512 KiB", "512 KiB"]
         assert rows[3][4:11] == ["2", "1", "1", "·", "256 KiB", "-", ""]
-        assert rows[4][2:11] == ["grid 4×4×8", "", "4", "2", "1", "·", "all:", "in 8 MiB", "out 512 KiB"]
+        assert rows[4][2:11] == ["grid 4×4×8", "", "4", "2", "1", "·", "all:", "8 MiB in", "512 KiB out"]
 
 
 async def test_the_list_of_exercises_filters_and_opens(tmp_path: Path) -> None:
