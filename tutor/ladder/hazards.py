@@ -77,7 +77,7 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome.findings += refused
     if simulated is None:
         slow = ended.how in ("wall", "cpu") and not can_wait
-        if slow and runs.subject.given is not None:
+        if slow and runs.subject.given is not None and not runs.subject.may_hang:
             # A kernel of the user's own may be large, and this one has nothing that could hang.
             outcome.unavailable = (
                 f"the simulation had not come to an end after {limits.wall_seconds:.0f} seconds: give smaller arguments"

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from tutor.findings import finding
-from tutor.jaxpr.checks import grid, hints, memory, numbers, semaphores, source
+from tutor.jaxpr.checks import grid, hints, loops, memory, numbers, semaphores, source
 from tutor.jaxpr.checks.doubts import DOUBTS
 from tutor.jaxpr.checks.kernel import KernelView, Rule
 from tutor.jaxpr.checks.outer import fate, known_operands
@@ -24,7 +24,7 @@ from tutor.protocol import Finding
 
 __all__ = ["DOUBTS", "RULES", "SOURCE_RULES", "kernel_views", "look", "source_suspects", "suspects"]
 
-RULES: tuple[Rule, ...] = (*semaphores.RULES, *memory.RULES, *grid.RULES, *numbers.RULES, *hints.RULES)
+RULES: tuple[Rule, ...] = (*semaphores.RULES, *memory.RULES, *grid.RULES, *numbers.RULES, *loops.RULES, *hints.RULES)
 SOURCE_RULES = source.RULES
 
 CALLBACKS = frozenset({"pure_callback", "io_callback"})
