@@ -77,7 +77,6 @@ class Records:
         except HistoryError as error:
             self._trouble = error.message
             return otherwise
-        self._trouble = None
         return answer
 
     def _progress(self) -> dict[str, Progress]:
@@ -98,7 +97,9 @@ class Records:
         return self._ask(lambda history: history.use_hint(self._set, exercise.slug, hints), hints)
 
     def add(self, exercise: Exercise, source: bytes, verdict: Verdict) -> None:
-        self._ask(lambda history: history.add(self._set, exercise.slug, source, verdict), 0)
+        # Only an attempt that was kept shows that the trouble is over; that one can read says nothing of writing.
+        if self._ask(lambda history: history.add(self._set, exercise.slug, source, verdict), None) is not None:
+            self._trouble = None
 
     def attempts(self, exercise: Exercise) -> Sequence[Attempt]:
         return self._ask(lambda history: history.attempts(self._set, exercise.slug), [])
