@@ -240,3 +240,58 @@ def test_random_kernels(program):
     assert record.copies == fullest["copies"]
     assert record.bytes_in == tally.bytes_in == 3 * 4096 + sum(s["bytes"] for s in steps)
     assert record.bytes_out == tally.bytes_out == 3 * 4096
+
+
+# ---------------------------------------------------------------- random grids
+
+AXIS = st.integers(0, 2)
+BLOCK = st.one_of(
+    st.tuples(st.just("first")),
+    st.tuples(st.just("axis"), AXIS),
+    st.tuples(st.just("half"), AXIS),
+    st.tuples(st.just("sum"), AXIS, AXIS),
+    st.tuples(st.just("back"), AXIS),
+)
+
+
+def block_of(choice: tuple[Any, ...], ids: tuple[Any, ...], count: int) -> Any:
+    """One entry of a random index map: a block below `count`."""
+    at = [ids[axis % len(ids)] for axis in choice[1:]]
+    match choice[0]:
+        case "first":
+            return 0
+        case "axis":
+            return jnp.minimum(at[0], count - 1)
+        case "half":
+            return (at[0] // 2) % count
+        case "sum":
+            return (at[0] + at[1]) % count
+        case _:
+            return (count - 1 - at[0]) % count
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    grid=st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
+    maps=st.lists(BLOCK, min_size=3, max_size=3),
+    rows=st.integers(1, 40),
+)
+def test_random_grids(grid, maps, rows):
+    """What the pipeline moves: blocks that stay are not moved again, and what hangs over the edge is not in HBM."""
+    count = -(-rows // 8)
+
+    def spec(choice):
+        return pl.BlockSpec((8, 128), lambda *ids: (block_of(choice, ids, count), 0))
+
+    def kernel(x_ref, y_ref, o_ref):
+        o_ref[...] = x_ref[...] + y_ref[...]
+
+    def function(x, y):
+        x_map, y_map, o_map = maps
+        return pl.pallas_call(
+            kernel, grid=grid, in_specs=[spec(x_map), spec(y_map)], out_specs=spec(o_map), out_shape=f32(rows, 128)
+        )(x, y)
+
+    _, tally, record = replayed(function, x=floats(rows, 128), y=floats(rows, 128))
+    assert (record.bytes_in, record.bytes_out) == (tally.bytes_in, tally.bytes_out)
+    assert (record.loads, record.stores) == (tally.most("get"), tally.most("swap")) == (2, 1)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from tutor.cli.explain import explain
 from tutor.findings import codes, page
+from tutor.sets.checks import QUANTITY
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -31,6 +32,7 @@ def words(text: str) -> str:
 
 
 FINDINGS = script("make_findings")
+AUTHORING = (DOCS / "authoring.md").read_text(encoding="utf-8")
 
 
 def test_findings_page_is_current() -> None:
@@ -54,3 +56,28 @@ def test_the_terminal_and_the_page_show_the_same_text(code: str) -> None:
     for line in shown.example.strip().splitlines():
         assert line.rstrip() in done.output and line in entry
     assert shown.title in done.output and shown.title in entry
+
+
+def test_files_that_the_authors_page_names_are_there() -> None:
+    root = DOCS.parent
+    named = re.findall(r"(?:exercises|solutions)/\w+/\w+/", AUTHORING)
+    assert named and all((root / name).is_dir() for name in named)
+    folders = re.findall(r"^    (exercises/\w+/\w+/).*\n((?:        [\w.*]+ .*\n)+)", AUTHORING, re.MULTILINE)
+    assert folders
+    for folder, lines in folders:
+        for name in re.findall(r"^        ([\w.]+) ", lines, re.MULTILINE):
+            assert (root / folder / name).is_file()
+
+
+def test_what_the_authors_page_quotes_is_in_a_manifest() -> None:
+    manifests = "\n".join(p.read_text() for p in (DOCS.parent / "exercises").glob("*/*/exercise.toml"))
+    quoted = re.findall(r"^    ((?:starter|quantity|id|ask|bm|bk|sizes) = .*)$", AUTHORING, re.MULTILINE)
+    assert len(quoted) >= 6
+    for line in quoted:
+        assert line in manifests
+
+
+def test_quantities_of_the_authors_page() -> None:
+    said = AUTHORING.partition("Quantities are ")[2].partition(" The answer")[0]
+    for word in re.findall(r"`([^`]+)`", said):
+        assert QUANTITY.fullmatch(word.replace("STEP", "3"))

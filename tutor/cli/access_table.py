@@ -26,14 +26,14 @@ def of_kernels(kernels: Sequence[Kernel], facts: Sequence[CaseFacts]) -> list[tu
 
 
 def grid_text(kernel: Kernel) -> str:
-    """The grid as `4×2×?`: an extent that depends on data is `?`."""
-    return dims(kernel.grid).replace("·", "?") if kernel.grid else "none"
+    """`grid 4×2×?`: an extent that depends on data is `?`."""
+    return f"grid {dims(kernel.grid)}".replace("·", "?") if kernel.grid else "no grid"
 
 
 def heading(kernel: Kernel) -> str:
     """The kernel in one line: its grid, and the bytes that cross HBM."""
     moved = f"{size(kernel.bytes_in)} in, {size(kernel.bytes_out)} out over the whole grid"
-    return f"{one_line(kernel.name)}: grid {grid_text(kernel)}; {moved}"
+    return f"{one_line(kernel.name)}: {grid_text(kernel)}; {moved}"
 
 
 def table_rows(kernel: Kernel, facts: KernelFacts | None = None) -> list[tuple[str, ...]]:

@@ -26,7 +26,7 @@ def line_of_counts(kernels: Sequence[Kernel]) -> str:
 def kernel_lines(kernel: Kernel, width: int, color: bool) -> list[str]:
     """One kernel: its grid, its accesses, and the bytes that cross HBM."""
     name = one_line(kernel.name)
-    lines = [f"{paint(name, 'bold', color)}  grid {grid_text(kernel)}  (case {one_line(kernel.facts_case)})"]
+    lines = [f"{paint(name, 'bold', color)}  {grid_text(kernel)}  (case {one_line(kernel.facts_case)})"]
     head = ("", "ref", "space", "kind", "line", "shape", "dtype", "per step", "bytes")
     rows = [head, *(_row(access) for access in kernel.accesses)]
     if kernel.accesses:
