@@ -64,5 +64,5 @@ def test_without_a_history_everything_is_empty() -> None:
         [], frozenset(), frozenset(), 0,
     )  # fmt: skip
     records.add(EXERCISE, b"x", verdict(passing(), passed=True))
-    assert records.use_hint(EXERCISE) == len(EXERCISE.hints), "a hint that cannot be noted is still given"
+    assert records.use_hint(EXERCISE) == 1 == records.hints_used(EXERCISE), "what cannot be noted is still given"
     assert records.trouble == "It was made by a newer version."
