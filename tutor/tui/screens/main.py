@@ -292,6 +292,7 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
 
     @on(Work.Turned)
     def _tab_turned(self) -> None:
+        self.set_class(self._work.active == "compare", "-beside")
         self._describe()
         self.refresh_bindings()
 
