@@ -104,7 +104,9 @@ async def test_letters_act_outside_the_editor_and_are_text_inside(tmp_path: Path
         assert run.one(Work).active == "jaxpr"
         await run.edit("n", "j", "h")
         assert run.editor.text.startswith("njhimport")
-        await run.press("ctrl+z", "ctrl+s", "escape", "n")
+        await run.press("ctrl+z", "ctrl+s", "escape")
+        await run.until(lambda: not run.editor.has_focus)
+        await run.press("n")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
 
 
@@ -157,7 +159,8 @@ async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
         assert "L load" in run.lines()[-4] and "line 16" in run.lines()[-4]
         assert "Load: copies a slice of a Ref into registers." in run.lines()[-3]
         await run.press("enter")
-        assert run.editor.has_focus and run.editor.cursor_location[0] == 15
+        await run.until(lambda: run.editor.has_focus)
+        assert run.editor.cursor_location[0] == 15
 
 
 async def test_the_gutter_marks_what_lines_do_and_follows_edits(tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ async def test_the_lowered_module_goes_with_the_source(tmp_path: Path, size) -> 
         await run.press("right_square_bracket")
         assert view.cursor == 7 and run.editor.cursor_location[0] == 15
         await run.press("enter")
-        assert run.editor.has_focus and run.editor.cursor_location[0] == 15
+        await run.until(lambda: run.editor.has_focus)
+        assert run.editor.cursor_location[0] == 15
 
 
 async def test_what_was_not_lowered_is_marked(tmp_path: Path) -> None:
