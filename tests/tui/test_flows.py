@@ -195,11 +195,35 @@ async def test_the_list_of_exercises_filters_and_opens(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.press("f2")
         assert "✓ read_then_compute" in run.text() and "· any_sync_copy" in run.text()
-        await run.press("shift+tab", *"dma")
+        await run.press(*"dma")
         assert "read_then_compute" not in run.text()
         await run.press("enter")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
         assert run.path.name == "01_any_sync_copy.py"
+
+
+async def test_the_arrows_move_in_the_list_while_its_filter_has_the_focus(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.press("f2", "up", "up", "enter")
+        await run.until(lambda: "block_copy" in run.lines()[0])
+
+
+async def test_the_list_does_not_hide_what_is_opened_from_it(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.press("f2")
+        assert "filter" in run.text()
+        await run.press("f4")
+        await run.until(lambda: run.editor.has_focus and "filter" not in run.text())
+
+
+async def test_the_jaxpr_opens_at_the_line_that_was_checked_with_the_cursor_on_it(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.edit()
+        run.editor.go_to(14)
+        await run.pilot.pause()
+        await run.check()
+        await run.press("f8")
+        await run.until(lambda: run.one(JaxprView).cursor == 6)
 
 
 async def test_the_palette_opens_exercises_by_name(tmp_path: Path) -> None:
@@ -282,6 +306,6 @@ async def test_a_long_reason_is_read_in_full(tmp_path: Path) -> None:
 
 async def test_escape_closes_the_list_from_the_filter_too(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
-        await run.press("f2", "shift+tab", *"dma", "escape")
+        await run.press("f2", *"dma", "escape")
         assert "filter" not in run.text() and "✓ read_then_compute" not in run.text()
         assert run.one(Work).content_focused
