@@ -361,7 +361,8 @@ def _touches(access: Access, kind: str, refs: dict[str, Space]) -> bool:
     if access.ref not in refs:
         return False
     if kind == "load":
-        return access.kind == "load" or (access.kind == "copy_start" and refs[access.ref] in ("vmem", "smem"))
+        copied = access.kind == "copy_start" and refs[access.ref] in ("vmem", "smem") and WINDOW not in access.ref
+        return access.kind == "load" or copied
     return access.kind in ("store", "accumulate")
 
 
