@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,14 @@ class Warm:
         jail: bool = False,
         chips: tuple[str, ...] | None = None,
         target: StageName | None = None,
+        only: Sequence[StageName] | None = None,
     ) -> Verdict:
         """The verdict of `inspect` on a file (or on `source` under its name)."""
         inspector = self._inspectors.setdefault(jail, Inspector(jail=jail))
         inspector.function = function
         inspector.chips = chips or DEFAULT_CHIPS
         text = path.read_bytes() if source is None else source
-        return self._verdict(inspector.check(None, text, path, target=target))
+        return self._verdict(inspector.check(None, text, path, target=target, only=only))
 
     def check(self, exercise: Exercise, source: bytes, name: str, *, target: StageName | None = None) -> Verdict:
         """The verdict of `check` on an attempt."""

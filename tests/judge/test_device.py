@@ -1,7 +1,5 @@
 """The device runner, exercised on the CPU device through the same path as on a TPU."""
 
-import asyncio
-
 import msgspec
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from tutor.judge.device.protocol import interleave, median_interval
 from tutor.ladder.check import Ladder
 from tutor.ladder.device import find_device, time_on
-from tutor.ladder.runs import Runs
 from tutor.ladder.subject import subject
 from tutor.sets import builtin_root, load_set
 
@@ -79,7 +76,7 @@ async def timed_on_cpu(program: str):
     judged = msgspec.structs.replace(judged, time_case=judged.case("default_blocks"))
     ladder = Ladder()
     try:
-        return await time_on(Runs(ladder.stage, ladder.judge, judged, {}, asyncio.Semaphore(2)), "cpu")
+        return await time_on(ladder.runs(judged), "cpu")
     finally:
         await ladder.aclose()
 

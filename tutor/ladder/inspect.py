@@ -58,10 +58,12 @@ class Inspector:
         path: Path | str,
         *,
         target: StageName | None = None,
+        only: Sequence[StageName] | None = None,
         whole_jaxpr: bool = False,
     ) -> AsyncGenerator[Event]:
-        """Judge one file; `exercise` is not looked at. Closing the iterator stops every run of it."""
-        stages = wanted_stages(target, AVAILABLE)
+        """Judge one file; `exercise` is not looked at. `target` and `only` are as for `Ladder.check`. Closing the
+        iterator stops every run of it."""
+        stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         yield StageStarted(name="load")
         attempt = self._attempt(source, str(path))
         prepared = await self._prepare(attempt) if isinstance(attempt, Attempt) else attempt
@@ -71,7 +73,8 @@ class Inspector:
             assert isinstance(prepared, StageResult)
             judged, refused = _nothing(source, str(path), self.function, self.chips), prepared
         # Without a reference nothing confirms the numbers, and `passed` says that no stage failed.
-        whole = target is None and judged.given is not None and judged.given.expected is not None
+        asked = target is None and only is None
+        whole = asked and judged.given is not None and judged.given.expected is not None
         check = Check(self._ladder.runs(judged), stages, whole=whole, whole_jaxpr=whole_jaxpr, refused=refused)
         async with contextlib.aclosing(follow(check)) as events:
             async for event in events:

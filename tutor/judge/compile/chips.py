@@ -14,8 +14,8 @@ SCOPED_VMEM: dict[str, int] = {"v4": 16 * MIB, "v5e": 16 * MIB, "v5p": 16 * MIB,
 """VMEM that one kernel may use unless it raises `vmem_limit_bytes`.
 
 v5e, v5p: the limit in libtpu's own message E1001 for a kernel that is too large. v4: its message gives the whole VMEM,
-16 MiB, as the limit. v6e, tpu7x: kernels of 31.9 MiB compile, of 32.1 MiB do not (E1001 says 32.00M). All of them seen
-with libtpu 0.0.50.1; the same limits hold in 0.0.52."""
+16 MiB, as the limit. v6e: a kernel of 31.9 MiB compiles, one of 32.1 MiB does not. All seen with libtpu 0.0.50.1.
+tpu7x: as v6e by measurements with 0.0.52; its edge was not tried with 0.0.50.1."""
 
 VERSIONS = {
     "v4": pltpu.ChipVersion.TPU_V4,

@@ -58,13 +58,12 @@ class AccessTable(DataTable[Text]):
     def _staged(self, staged: Staged | None) -> list[Text]:
         """What the pipeline moves, and how many times more that is than the least possible."""
         if staged is None:
-            return [Text("-", style="dim", justify="right"), Text()]
-        moved = Text(text.size(staged.bytes), justify="right")
+            return [Text("-", style="dim"), Text()]
+        least = Text(text.size(staged.least_bytes), style="dim")
         if staged.bytes <= staged.least_bytes:
-            return [moved, Text("the same", style="dim")]
-        times = staged.bytes / max(1, staged.least_bytes)
-        words = f"{text.size(staged.least_bytes)}, ×{times:.3g}"
-        return [moved, Text(words, style=self._colour("$warning"))]
+            return [Text(text.size(staged.bytes)), least]
+        times = f" ×{staged.bytes / max(1, staged.least_bytes):.3g}"
+        return [Text.assemble(text.size(staged.bytes), (times, self._colour("$store"))), least]
 
     def _sums(self, kernel: Kernel, named: bool) -> list[Text]:
         name = text.visible(kernel.name) if named else "one step"
@@ -77,8 +76,8 @@ class AccessTable(DataTable[Text]):
             Text(),
             *counts,
             Text("all:", style="dim", justify="right"),
-            Text(f"in {text.size(kernel.bytes_in)}", style="dim", justify="right"),
-            Text(f"out {text.size(kernel.bytes_out)}", style="dim"),
+            Text(f"{text.size(kernel.bytes_in)} in", style="dim"),
+            Text(f"{text.size(kernel.bytes_out)} out", style="dim"),
             Text(),
             Text(),
         ]
