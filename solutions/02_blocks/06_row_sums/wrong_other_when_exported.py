@@ -1,4 +1,4 @@
-# expect: interpret KT392
+# expect: hazards KT392
 # The kernel is only shown to the rules; what is run comes from jnp.
 
 import sys
