@@ -468,7 +468,8 @@ class AliasRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[rules]`: what the structure of the attempt must be. Names are the exercise's inputs and outputs.
 
-    `max_block` is in elements: a number, a size or keyword argument, or a product such as "bm*bn"."""
+    `max_block` is in elements: a number, a size or keyword argument, or a product such as "bm*bn". In `max_loads` and
+    `max_stores` the name `scratch` means every buffer of the kernel's own."""
 
     kernels: int | None = None
     outside: tuple[str, ...] = ()

@@ -285,7 +285,7 @@ class Traced(Record, frozen=True, tag="traced"):
 class Artifact(Record, frozen=True, tag="artifact"):
     """One exported program, or why it could not be made. `unavailable`: nobody's fault, this judge cannot run it.
 
-    `chips` are those that it is for."""
+    `chips` are those that it is for. `jaxpr_sha256`: the program that it was made from, as in `CaseFacts`."""
 
     case: str
     platform: Literal["cpu", "tpu"]
@@ -295,6 +295,7 @@ class Artifact(Record, frozen=True, tag="artifact"):
     mosaic: str | None = None
     unavailable: str | None = None
     chips: list[str] = []
+    jaxpr_sha256: str = ""
 
 
 class Simulated(Record, frozen=True, tag="simulated"):
@@ -307,6 +308,7 @@ class Simulated(Record, frozen=True, tag="simulated"):
     printed: str
     seconds: float
     unavailable: str | None = None
+    jaxpr_sha256: str = ""
 
 
 class Inputs(Record, frozen=True, tag="made"):

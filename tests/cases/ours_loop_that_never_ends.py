@@ -1,6 +1,6 @@
 # The body of a while loop forgets to count.
 # Expected: FAIL hang
-# Says: KT352 condition loop never ends
+# Says: KT360 condition loop never ends
 import jax, jax.numpy as jnp, numpy as np
 from jax.experimental import pallas as pl
 

@@ -1,6 +1,5 @@
 """The device runner, exercised on the CPU device through the same path as on a TPU."""
 
-
 import msgspec
 import numpy as np
 import pytest

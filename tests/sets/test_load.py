@@ -142,6 +142,7 @@ def test_a_set_in_an_installed_package(tiny: Path, tmp_path: Path, monkeypatch: 
 def test_chapter_title() -> None:
     assert chapter_title("03_memory") == "03 Memory"
     assert chapter_title("10_two_words") == "10 Two words"
+    assert chapter_title("04_dma") == "04 DMA"
 
 
 def test_nothing_heavy_is_imported() -> None:

@@ -104,7 +104,9 @@ async def test_letters_act_outside_the_editor_and_are_text_inside(tmp_path: Path
         assert run.one(Work).active == "jaxpr"
         await run.edit("n", "j", "h")
         assert run.editor.text.startswith("njhimport")
-        await run.press("ctrl+z", "ctrl+s", "escape", "n")
+        await run.press("ctrl+z", "ctrl+s", "escape")
+        await run.until(lambda: not run.editor.has_focus)
+        await run.press("n")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
 
 
@@ -157,7 +159,8 @@ async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
         assert "L load" in run.lines()[-4] and "line 16" in run.lines()[-4]
         assert "Load: copies a slice of a Ref into registers." in run.lines()[-3]
         await run.press("enter")
-        assert run.editor.has_focus and run.editor.cursor_location[0] == 15
+        await run.until(lambda: run.editor.has_focus)
+        assert run.editor.cursor_location[0] == 15
 
 
 async def test_the_gutter_marks_what_lines_do_and_follows_edits(tmp_path: Path) -> None:
@@ -192,11 +195,35 @@ async def test_the_list_of_exercises_filters_and_opens(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.press("f2")
         assert "✓ read_then_compute" in run.text() and "· any_sync_copy" in run.text()
-        await run.press("shift+tab", *"dma")
+        await run.press(*"dma")
         assert "read_then_compute" not in run.text()
         await run.press("enter")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
         assert run.path.name == "01_any_sync_copy.py"
+
+
+async def test_the_arrows_move_in_the_list_while_its_filter_has_the_focus(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.press("f2", "up", "up", "enter")
+        await run.until(lambda: "block_copy" in run.lines()[0])
+
+
+async def test_the_list_does_not_hide_what_is_opened_from_it(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.press("f2")
+        assert "filter" in run.text()
+        await run.press("f4")
+        await run.until(lambda: run.editor.has_focus and "filter" not in run.text())
+
+
+async def test_the_jaxpr_opens_at_the_line_that_was_checked_with_the_cursor_on_it(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.edit()
+        run.editor.go_to(14)
+        await run.pilot.pause()
+        await run.check()
+        await run.press("f8")
+        await run.until(lambda: run.one(JaxprView).cursor == 6)
 
 
 async def test_the_palette_opens_exercises_by_name(tmp_path: Path) -> None:
@@ -279,6 +306,6 @@ async def test_a_long_reason_is_read_in_full(tmp_path: Path) -> None:
 
 async def test_escape_closes_the_list_from_the_filter_too(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
-        await run.press("f2", "shift+tab", *"dma", "escape")
+        await run.press("f2", *"dma", "escape")
         assert "filter" not in run.text() and "✓ read_then_compute" not in run.text()
         assert run.one(Work).content_focused

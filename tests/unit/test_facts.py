@@ -414,3 +414,18 @@ def test_loops_whose_length_is_data_are_none_in_the_record_too():
     k = the_kernel(facts_of(loops, {"n": i32(1), "x": f32(8, 128)})).kernel
     assert (k.loads, k.stores, k.accumulates, k.copies) == (None, 15, None, 0)
     assert (k.bytes_in, k.bytes_out) == (4 + 4096, 4096)  # the SMEM block is fetched as well
+
+
+def test_a_long_grid_has_laws_instead_of_a_list():
+    kernel = the_kernel(facts_of(matmul, {"a": bf16(2560, 2560), "b": bf16(2560, 2560)}))
+    assert kernel.steps == 8000 and kernel.walks == []
+    assert {law.operand: (law.base, law.terms, law.output) for law in kernel.laws} == {
+        "a_ref": ([0, 0], [[[1], [0], [0]], [[0], [0], [1]]], None),
+        "b_ref": ([0, 0], [[[0], [0], [1]], [[0], [1], [0]]], None),
+        "o_ref": ([0, 0], [[[1], [0], [0]], [[0], [1], [0]]], 0),
+    }
+    moved = {each.operand: (each.moves, each.least_moves) for each in kernel.staged}
+    assert moved == {"a_ref": (8000, 400), "b_ref": (8000, 400), "o_ref": (400, 400)}
+    block = 128 * 128 * 2
+    assert [(each.bytes, each.least_bytes) for each in kernel.staged[:1]] == [(8000 * block, 400 * block)]
+    assert kernel.kernel.bytes_in == 2 * 8000 * block

@@ -218,6 +218,7 @@ def test_import_keeps_what_it_replaces(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"not json", "is not an export of progress"),
+        (b"{}", "is not an export of progress"),
         (b"\xff\xfe", "is not an export of progress"),
         (b'{"schema": "kerneltutor.progress/9"}', 'has the schema "kerneltutor.progress/9"'),
         (b'{"schema": "kerneltutor.progress/1", "attempts": [{"uid": 3}]}', "is not an export of progress"),

@@ -75,6 +75,8 @@ def check(
         show_json(verdict)
     else:
         show(session, verdict, source)
+        if asked.whole and file is not None and verdict.passed:
+            say(f"Nothing was recorded: only your own file counts as solved (`kerneltutor check {slug}`).")
     return exit_code(verdict)
 
 

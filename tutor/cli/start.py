@@ -63,6 +63,7 @@ class Records:
         self._reveal = exercises.manifest.reveal
         self._history = history
         self._trouble = trouble
+        self._unnoted: dict[str, int] = {}
 
     @property
     def trouble(self) -> str | None:
@@ -77,7 +78,6 @@ class Records:
         except HistoryError as error:
             self._trouble = error.message
             return otherwise
-        self._trouble = None
         return answer
 
     def _progress(self) -> dict[str, Progress]:
@@ -90,15 +90,22 @@ class Records:
         return frozenset(slug for slug, progress in self._progress().items() if progress.attempts)
 
     def hints_used(self, exercise: Exercise) -> int:
-        return self._ask(lambda history: history.hints_used(self._set, exercise.slug), 0)
+        noted = self._ask(lambda history: history.hints_used(self._set, exercise.slug), 0)
+        return max(noted, self._unnoted.get(exercise.slug, 0))
 
     def use_hint(self, exercise: Exercise) -> int:
-        # A hint that cannot be noted is still given.
-        hints = len(exercise.hints)
-        return self._ask(lambda history: history.use_hint(self._set, exercise.slug, hints), hints)
+        most = len(exercise.hints)
+        noted = self._ask(lambda history: history.use_hint(self._set, exercise.slug, most), None)
+        if noted is not None:
+            return noted
+        # A hint that cannot be noted is still given, one at a time.
+        used = self._unnoted[exercise.slug] = min(self.hints_used(exercise) + 1, most)
+        return used
 
     def add(self, exercise: Exercise, source: bytes, verdict: Verdict) -> None:
-        self._ask(lambda history: history.add(self._set, exercise.slug, source, verdict), 0)
+        # Only an attempt that was kept shows that the trouble is over; that one can read says nothing of writing.
+        if self._ask(lambda history: history.add(self._set, exercise.slug, source, verdict), None) is not None:
+            self._trouble = None
 
     def attempts(self, exercise: Exercise) -> Sequence[Attempt]:
         return self._ask(lambda history: history.attempts(self._set, exercise.slug), [])

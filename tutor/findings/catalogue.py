@@ -62,9 +62,14 @@ def finding(
 ) -> Finding:
     """A finding of `code` with the catalogue's title. The page must exist, so no code can be without one."""
     return Finding(
-        code=code, severity=severity, title=page(code).title, message=message,
-        raw=raw, line=line, column=column, ref=ref, case=case, hint=hint,
+        code=code, severity=severity, title=page(code).title, message=_text(message),
+        raw=_text(raw), line=line, column=column, ref=_text(ref), case=case, hint=_text(hint),
     )  # fmt: skip
+
+
+def _text[T: (str, str | None)](text: T) -> T:
+    """The text without lone surrogates, which a program may put into its messages and UTF-8 cannot hold."""
+    return text if text is None else str.encode(text, "utf-8", "backslashreplace").decode("utf-8")
 
 
 def _pages() -> Traversable:

@@ -35,7 +35,8 @@ class KernelParts:
     """One kernel body with its operands sorted by role, all in the body's own variables.
 
     `operands` are the equation's atoms for prefetch and inputs, in order. `aliases` maps a position among these to
-    an output's position. `grid` has None for a dynamic bound; `pl.kernel` has no grid and no `mappings`."""
+    an output's position. `grid` has None for a dynamic bound; `pl.kernel` has no grid and no `mappings`. `vmapped` are
+    the grid axes that `jax.vmap` put there: `program_id` and `dimension_semantics` do not count them."""
 
     primitive: str
     name: str
@@ -51,6 +52,12 @@ class KernelParts:
     semantics: tuple[str, ...]
     interpret: bool
     names: dict[Var, str]
+    vmapped: tuple[int, ...] = ()
+
+    @property
+    def own_axes(self) -> tuple[int, ...]:
+        """The grid axes that the kernel knows of: `program_id(i)` runs along the i-th of them."""
+        return tuple(axis for axis in range(len(self.grid)) if axis not in self.vmapped)
 
     @property
     def aliased(self) -> dict[Var, Var]:
@@ -80,6 +87,7 @@ def _pallas_call(eqn: JaxprEqn) -> KernelParts:
         tuple(refs[:n0]), tuple(refs[n0:n1]), tuple(refs[n1:n2]), tuple(refs[n2:]),
         tuple(eqn.invars[dynamic:]), tuple(_mapping(bm) for bm in gm.block_mappings),
         dict(params["input_output_aliases"]), _semantics(params), bool(params["interpret"]), _names(jaxpr),
+        tuple(gm.vmapped_dims),
     )  # fmt: skip
 
 

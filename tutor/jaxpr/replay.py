@@ -35,12 +35,16 @@ def copies_started(
     steps = grid_steps(grid, max_steps=MOST_CELLS // 100)
     if steps is None or (parts.primitive != "pallas_call" and prod(g or 1 for g in grid) > 1):
         return None
-    replay = _Replay(Scope(steps, grid, _readable(parts, values)))
+    replay = _Replay(Scope(steps, grid, _readable(parts, values), _axes(parts)))
     try:
         replay.level(level, np.ones(len(steps), bool))
     except _GiveUp:
         return None
     return list(replay.found.values())
+
+
+def _axes(parts: KernelParts) -> tuple[int, ...] | None:
+    return parts.own_axes if parts.vmapped else None
 
 
 def _readable(parts: KernelParts, values: Sequence[Array | None]) -> dict[Var, Array]:

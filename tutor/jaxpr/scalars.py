@@ -25,11 +25,19 @@ MAX_TRIPS = 4096
 class Scope:
     """What is known while a jaxpr is read: the values of variables, the tables behind prefetch Refs, and the grid.
 
-    `steps` has shape (steps, rank): one row of program ids for each step that is looked at."""
+    `steps` has shape (steps, rank): one row of program ids for each step that is looked at. `axes` are the grid axes
+    that `program_id` counts, where not all of them."""
 
-    def __init__(self, steps: Array, grid: Sequence[int | None], tables: Mapping[Var, Array] | None = None):
+    def __init__(
+        self,
+        steps: Array,
+        grid: Sequence[int | None],
+        tables: Mapping[Var, Array] | None = None,
+        axes: Sequence[int] | None = None,
+    ):
         self.steps = steps
         self.grid = tuple(grid)
+        self.axes = tuple(range(len(self.grid)) if axes is None else axes)
         self.values: dict[Var, Value] = {}
         self.tables: dict[Var, Array] = dict(tables or {})
 
@@ -72,9 +80,9 @@ class Scope:
         name = eqn.primitive.name
         unknown: list[Value] = [None] * len(eqn.outvars)
         if name == "program_id":
-            return [self.steps[:, eqn.params["axis"]]]
+            return [self.steps[:, self.axes[eqn.params["axis"]]]]
         if name == "num_programs":
-            size = self.grid[eqn.params["axis"]]
+            size = self.grid[self.axes[eqn.params["axis"]]]
             return [None if size is None else np.asarray(size)]
         if name == "get":
             return [self._table_entry(eqn)]

@@ -10,7 +10,12 @@ import math
 from collections.abc import Callable, Iterator
 
 from tutor.findings import finding
-from tutor.protocol import Alias, CaseFacts, CaseSpec, Finding, KernelFacts, Operand, Rules, ScratchRule
+from tutor.protocol import Access, Alias, CaseFacts, CaseSpec, Finding, KernelFacts, Operand, Rules, ScratchRule, Space
+
+SCRATCH = "scratch"
+"""In `max_loads` and `max_stores`: every buffer of the kernel's own."""
+WINDOW = ".window"
+"""What `emit_pipeline` allocates is named after the array that it pipelines."""
 
 Rule = Callable[[Rules, CaseFacts, CaseSpec, CaseFacts | None], list[Finding]]
 
@@ -175,7 +180,16 @@ def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFac
 def few_bytes(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
     """Not many more bytes move between HBM and VMEM than in the reference."""
     mine, theirs = _bytes(facts), _bytes(reference) if reference else None
-    if rules.max_bytes_ratio is None or not mine or not theirs or mine <= rules.max_bytes_ratio * theirs:
+    if rules.max_bytes_ratio is None or not theirs or not facts.kernels:
+        return []
+    if mine is None:
+        message = (
+            "How many bytes your kernel moves cannot be counted: something that is computed in it decides whether or "
+            "how often a copy runs. Here they are compared with the reference's."
+        )
+        hint = "Let integers in SMEM, program_id and constants decide; they are known before the kernel runs."
+        return [finding("KT313", message, line=facts.kernels[0].line, case=facts.case, hint=hint)]
+    if mine <= rules.max_bytes_ratio * theirs:
         return []
     message = (
         f"Your kernel moves {mine:,} bytes between HBM and VMEM, the reference {theirs:,}; "
@@ -201,6 +215,25 @@ def small_blocks(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Case
                 findings.append(
                     finding("KT315", message, line=kernel.line, ref=operand.name, case=facts.case, hint=hint)
                 )
+            findings += _large_copies(kernel, operand, name, most, facts.case)
+    return findings
+
+
+def _large_copies(kernel: KernelFacts, operand: Operand, name: str, most: int, case: str) -> list[Finding]:
+    """Copies of the kernel's own that move more of an operand at once than a block may hold."""
+    findings = []
+    for copy in kernel.kernel.accesses:
+        by_data = copy.bytes_per_step is None and copy.per_step is not None  # then `shape` is the whole extent
+        moved = copy.kind == "copy_start" and operand.name in (copy.ref, copy.to)
+        if moved and not by_data and math.prod(copy.shape) > most:
+            message = (
+                f"One copy moves {_shape(copy.shape)} of {name}, {math.prod(copy.shape):,} elements; this exercise "
+                f"asks for pieces of at most {most:,}."
+            )
+            hint = "Copy one block at a time, or let a BlockSpec with that block shape do it."
+            findings.append(
+                finding("KT315", message, line=copy.line or kernel.line, ref=operand.name, case=case, hint=hint)
+            )
     return findings
 
 
@@ -286,21 +319,51 @@ def _has_scratch(kernel: KernelFacts, wanted: ScratchRule, case: CaseSpec) -> bo
 def _few(kind: str, code: str, limits: dict[str, int], facts: CaseFacts, case: CaseSpec) -> list[Finding]:
     findings = []
     for name, limit in limits.items():
-        for kernel, operand in _operands_of(name, facts, case):
-            counted = ("load",) if kind == "load" else ("store", "accumulate")
-            found = [a for a in kernel.kernel.accesses if a.ref == operand.name and a.kind in counted]
-            if any(access.per_step is None for access in found):
-                continue
-            count = sum(access.per_step or 0 for access in found)
-            if count > limit:
+        for kernel in facts.kernels:
+            refs = _refs_of(name, kernel, facts, case)
+            found = [access for access in kernel.kernel.accesses if _touches(access, kind, refs)]
+            # A pipeline inside the kernel turns for every block, so the accesses in its text count.
+            times = [1 if access.ref.endswith(WINDOW) else access.per_step for access in found]
+            count = _total(times)
+            if count is None or count > limit:
                 lines = sorted({access.line for access in found if access.line})
+                often = "in a loop whose number of turns is not known" if count is None else _times(count)
+                who = " and ".join(dict.fromkeys(access.ref for access in found))
                 message = (
-                    f"{operand.name} is {kind}{'ed' if kind == 'load' else 'd'} {_times(count)} in a grid step "
-                    f"(lines {', '.join(map(str, lines))}); {_times(limit)} is enough."
+                    f"{who} {'is' if ' and ' not in who else 'are'} {kind}{'ed' if kind == 'load' else 'd'} {often} in "
+                    f"a grid step (lines {', '.join(map(str, lines))}); "
+                    f"{f'{_times(limit)} is enough' if limit else 'here that is not needed at all'}."
                 )
                 line = lines[-1] if lines else kernel.line
-                findings.append(finding(code, message, line=line, ref=operand.name, case=facts.case))
+                findings.append(finding(code, message, line=line, ref=found[-1].ref, case=facts.case))
     return findings
+
+
+def _refs_of(name: str, kernel: KernelFacts, facts: CaseFacts, case: CaseSpec) -> dict[str, Space]:
+    """The Refs of one kernel that an exercise means by a name, with their spaces; an array may be given twice.
+
+    `scratch` are all buffers of the kernel's own, but not the windows of a pipeline inside it."""
+    if name == SCRATCH and name not in (spec.name for spec in (*case.inputs, *case.outputs)):
+        return {
+            operand.name: operand.space
+            for operand in kernel.kernel.operands
+            if operand.role == "scratch" and not operand.name.endswith(WINDOW)
+        }
+    mine: dict[str, Space] = {
+        operand.name: operand.space for other, operand in _operands_of(name, facts, case) if other is kernel
+    }
+    mine.update({f"{ref}{WINDOW}": "vmem" for ref in mine})
+    return mine
+
+
+def _touches(access: Access, kind: str, refs: dict[str, Space]) -> bool:
+    """Whether an access is such a load or store. A copy out of a block that is on the chip already reads it too."""
+    if access.ref not in refs:
+        return False
+    if kind == "load":
+        copied = access.kind == "copy_start" and refs[access.ref] in ("vmem", "smem") and WINDOW not in access.ref
+        return access.kind == "load" or copied
+    return access.kind in ("store", "accumulate")
 
 
 def _elements(written: int | str, case: CaseSpec) -> int:

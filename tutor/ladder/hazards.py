@@ -8,6 +8,7 @@ import time
 from tutor.findings import finding
 from tutor.ladder.endings import ending
 from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs
+from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, StageResult
@@ -38,7 +39,7 @@ async def hazards_stage(runs: Runs, traced: Tracing) -> StageResult:
         for mode in traced.facts[case.name].modes
         if mode in MODES
     ]
-    outcomes = await asyncio.gather(*(_simulate(runs, traced, case, mode) for case, mode in wanted))
+    outcomes = await asyncio.gather(*(simulate_case(runs, traced, case, mode) for case, mode in wanted))
     seconds = time.monotonic() - began
     runs.printed += next((outcome.printed for outcome in outcomes if outcome.printed), "")
     # What the simulator saw happen comes before the wrong numbers that come of it.
@@ -62,7 +63,8 @@ def _by_case(outcomes: list[Outcome]) -> list[CaseResult]:
     return list(results.values())
 
 
-async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMode) -> Outcome:
+async def simulate_case(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMode) -> Outcome:
+    """Run one case in one mode, and let the judge compare."""
     outcome = Outcome(case.name)
     seed = runs.subject.hazard_seed(case)
     inputs = await runs.inputs(case, seed)
@@ -90,6 +92,7 @@ async def _simulate(runs: Runs, traced: Tracing, case: CaseSpec, mode: HazardMod
     outcome.printed = simulated.printed
     outcome.unavailable = simulated.unavailable
     outcome.findings += simulated.findings
+    outcome.findings += another_program(traced, case.name, simulated.jaxpr_sha256)
     if simulated.outputs is not None and mode == "on_wait":
         runs.simulated[case.name] = simulated.outputs
     given = runs.subject.given

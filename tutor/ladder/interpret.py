@@ -10,10 +10,12 @@ import msgspec
 
 from tutor.ladder.across import across_cases
 from tutor.ladder.endings import ending
+from tutor.ladder.hazards import simulate_case
 from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs, Stream
+from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseResult, Finding, StageResult
+from tutor.protocol import CaseResult, Finding, StageResult, Status
 from tutor.wire import Artifact, Broken, Ended, Given, InterpretJob, Judged, Loaded
 
 NOTHING_TO_COMPARE = "there is no reference, and no simulated result to compare with"
@@ -35,6 +37,8 @@ async def interpret_stage(
     missing: Finding | None = None
     try:
         async for answer in ahead:
+            if isinstance(answer, Artifact):
+                refused += another_program(traced, answer.case, answer.jaxpr_sha256)
             if isinstance(answer, Artifact) and answer.data is not None:
                 judging[answer.case] = asyncio.create_task(
                     _judge(runs, traced, answer.case, answer.data, known, simulated)
@@ -53,8 +57,12 @@ async def interpret_stage(
         for task in judging.values():
             task.cancel()
     seconds = time.monotonic() - began
-    if unavailable:
-        return stage_result("interpret", status="unavailable", reason=unavailable, seconds=seconds)
+    if unavailable and not refused and all(result.status == "passed" for result, _ in judged):
+        await simulated()
+        unconfirmed = await _simulate_instead(runs, traced) if runs.subject.given is None else []
+        status: Status = "failed" if unconfirmed else "unavailable"
+        seconds = time.monotonic() - began
+        return stage_result("interpret", unconfirmed, status=status, reason=unavailable, seconds=seconds)
     alone = runs.subject.given is not None and runs.subject.given.expected is None and not runs.simulated
     if alone and all(result.status == "passed" for result, _ in judged) and not (missing or refused):
         return stage_result("interpret", status="unavailable", reason=NOTHING_TO_COMPARE, seconds=seconds)
@@ -63,6 +71,14 @@ async def interpret_stage(
     lost = [missing] if missing else []
     findings = across_cases(cases, findings, runs.subject.cases)
     return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
+
+
+async def _simulate_instead(runs: Runs, traced: Tracing) -> list[Finding]:
+    """What the simulator says of the cases that `hazards` leaves out: without `interpret`, nothing else checks their
+    numbers. What the simulator cannot run is nobody's fault where `hazards` cannot run it either."""
+    left = [case for case in runs.subject.cases if not case.hazard and case.name in traced.facts]
+    outcomes = await asyncio.gather(*(simulate_case(runs, traced, case, "on_wait") for case in left))
+    return [found for outcome in outcomes for found in outcome.findings if found.severity == "error"]
 
 
 async def _given(runs: Runs, case: str, simulated: Callable[[], Awaitable[None]]) -> Given | None:

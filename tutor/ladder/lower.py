@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tutor.ladder.endings import ending
 from tutor.ladder.runs import RUN_LIMITS, Failed, Runs
@@ -23,6 +23,8 @@ class Lowering:
     seconds: float
     mosaic: tuple[str, str] | None = None
     """The first case that lowered, and its Mosaic text."""
+    programs: dict[str, str] = field(default_factory=dict)
+    """By case, the hash of the program for the first chip."""
 
 
 async def lower(runs: Runs) -> Lowering:
@@ -32,11 +34,13 @@ async def lower(runs: Runs) -> Lowering:
     findings: list[Finding] = []
     made: dict[str, bool] = {}
     mosaic: tuple[str, str] | None = None
+    programs: dict[str, str] = {}
     stream = runs.artifacts("tpu")
     try:
         async for answer in stream:
             if isinstance(answer, Artifact):
                 findings += answer.findings
+                programs.setdefault(answer.case, answer.jaxpr_sha256)
                 made[answer.case] = made.get(answer.case, True) and answer.data is not None
                 if mosaic is None and answer.mosaic:
                     mosaic = answer.case, answer.mosaic
@@ -51,7 +55,7 @@ async def lower(runs: Runs) -> Lowering:
     finally:
         await stream.close()
     cases = [CaseResult(name, "passed" if whole else "failed") for name, whole in made.items()]
-    return Lowering(artifacts, cases, findings, time.monotonic() - began, mosaic)
+    return Lowering(artifacts, cases, findings, time.monotonic() - began, mosaic, programs)
 
 
 class SharedLowering:

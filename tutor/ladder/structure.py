@@ -11,6 +11,7 @@ from tutor.findings import finding
 from tutor.ladder.endings import ending
 from tutor.ladder.lower import SharedLowering
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
+from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, Finding, StageResult
@@ -27,15 +28,32 @@ async def structure_stage(runs: Runs, traced: Tracing, lowering: SharedLowering)
 async def _by_the_rules(runs: Runs, traced: Tracing) -> list[Finding]:
     """The reference is traced only where a rule compares with it."""
     subject = runs.subject
+    timed = await _timed(runs)
     job = StructureJob(
         oracle=subject.oracle or None,
         rules=subject.rules,
-        cases=subject.cases,
-        facts=list(traced.facts.values()),
+        cases=[*subject.cases, *([subject.time_case] if timed else [])],
+        facts=[*traced.facts.values(), *timed],
         reference=await _reference(runs),
         limits=RUN_LIMITS,
     )
     return await _ruled(runs, job)
+
+
+async def _timed(runs: Runs) -> list[CaseFacts]:
+    """The facts of the timing case where that is a case of its own, so that no other program is timed there.
+
+    Only the exercise's rules are asked: the general ones have looked at the other cases."""
+    subject = runs.subject
+    case = subject.time_case
+    if subject.rules is None or case.name in {checked.name for checked in subject.cases}:
+        return []
+    job = TraceJob(subject.attempt, [case], {}, TRACE_LIMITS, False, subject.chips[0])
+    return [
+        msgspec.structs.replace(answer.facts, suspects=[], doubts=[])
+        async for answer in runs.ask(runs.stage, job)
+        if isinstance(answer, Traced) and answer.facts is not None
+    ]
 
 
 async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) -> list[Finding]:
@@ -57,6 +75,7 @@ async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) 
         if case.name in traced.facts and (case.name, chip) in lowered.artifacts
     ]
     findings = [found for some in await asyncio.gather(*(_ruled(runs, job) for job in jobs)) for found in some]
+    findings += [found for name, sha in lowered.programs.items() for found in another_program(traced, name, sha)]
     if subject.rules is None:  # nobody deceives the judge of a file of their own
         return [msgspec.structs.replace(found, severity="note") for found in findings]
     if len(jobs) < len(traced.facts):

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
+from tutor.ladder.same_program import another_program
+from tutor.ladder.tracing import Tracing
 from tutor.protocol import CaseSpec, Finding, Kernel
 from tutor.wire import Artifact, ArtifactJob, Attempt, Broken, Loaded, Traced, TraceJob
 
@@ -43,10 +45,11 @@ async def lowered_reference(runs: Runs, case: CaseSpec, values: bytes) -> Lowere
 async def lowered(runs: Runs, program: Attempt, case: CaseSpec, values: bytes) -> Lowered:
     """Trace one case of a program and export it for every chip."""
     chips = runs.subject.chips
-    made = Lowered({}, [], [])
+    made, traced = Lowered({}, [], []), Tracing()
     ints = {case.name: values} if values else {}
     async for answer in runs.ask(runs.stage, TraceJob(program, [case], ints, TRACE_LIMITS, False, chips[0])):
         if isinstance(answer, Traced) and answer.facts is not None:
+            traced.facts[case.name] = answer.facts
             made.kernels.extend(kernel.kernel for kernel in answer.facts.kernels)
         elif isinstance(answer, Traced | Loaded):
             made.findings.extend(answer.findings)
@@ -57,6 +60,8 @@ async def lowered(runs: Runs, program: Attempt, case: CaseSpec, values: bytes) -
     async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], ["tpu"], RUN_LIMITS, chips)):
         if isinstance(answer, Artifact):
             made.findings.extend(answer.findings)
+            if chips[0] in answer.chips:
+                made.findings.extend(another_program(traced, case.name, answer.jaxpr_sha256))
             if answer.data is not None:
                 made.artifacts.update(dict.fromkeys(answer.chips, answer.data))
         elif isinstance(answer, Broken):

@@ -43,7 +43,7 @@ class RevealItem(_Item, frozen=True, kw_only=True):
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """All that a history holds."""
 
-    schema: str = PROGRESS_SCHEMA
+    schema: str
     attempts: list[AttemptItem] = []
     hints: list[HintItem] = []
     reveals: list[RevealItem] = []
@@ -67,6 +67,7 @@ def export_progress(history: History) -> bytes:
         hints = db.execute("SELECT set_id, slug, at, used FROM hint ORDER BY set_id, slug").fetchall()
         reveals = db.execute("SELECT set_id, slug, at FROM reveal ORDER BY set_id, slug").fetchall()
     document = Document(
+        schema=PROGRESS_SCHEMA,
         attempts=[
             AttemptItem(
                 set=r[0], exercise=r[1], at=r[2], uid=r[3], source=r[4], passed=bool(r[5]), score=r[6],

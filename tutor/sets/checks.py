@@ -161,7 +161,12 @@ def _rules(rules: Rules, manifest: ExerciseManifest) -> Iterator[Problem]:
     outputs = [e.name for e in manifest.outputs]
     named: list[tuple[tuple[str | int, ...], str, list[str]]] = []
     for table in ("space", "max_loads", "max_stores", "max_block"):
-        named += [(("rules", table, name), name, inputs + outputs) for name in getattr(rules, table)]
+        counted = table in ("max_loads", "max_stores")
+        named += [
+            (("rules", table, name), name, inputs + outputs)
+            for name in getattr(rules, table)
+            if not (counted and name == "scratch")  # all buffers of the kernel's own
+        ]
     named += [(("rules", "fetch_once", i), name, inputs) for i, name in enumerate(rules.fetch_once)]
     for i, alias in enumerate(rules.alias):
         named.append((("rules", "alias", i, "from"), alias.source, ["fresh", *inputs]))

@@ -77,10 +77,15 @@ class ExerciseSet:
         return hash_files([("exercises", self.root / "exercises")])
 
 
+_ABBREVIATIONS = {"dma": "DMA", "smem": "SMEM", "tpu": "TPU", "vmem": "VMEM"}
+
+
 def chapter_title(chapter: str) -> str:
     """What people read for a chapter's folder: `03_memory` is "03 Memory"."""
     number, _, words = chapter.partition("_")
-    return f"{number} {words.replace('_', ' ').capitalize()}"
+    first, *rest = words.split("_")
+    named = [_ABBREVIATIONS.get(word, word) for word in (_ABBREVIATIONS.get(first, first.capitalize()), *rest)]
+    return " ".join([number, *named])
 
 
 def builtin_root() -> Path:

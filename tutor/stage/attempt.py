@@ -11,6 +11,7 @@ from typing import Any
 from tutor.findings import finding
 from tutor.protocol import CaseSpec, Finding
 from tutor.stage.explain.loading import EntryMissing, explain_load, signature_finding
+from tutor.stage.explain.safely import safely
 from tutor.wire import Attempt
 
 MODULE = "attempt"
@@ -36,6 +37,9 @@ def load_module(attempt: Attempt) -> ModuleType:
         code = compile(text, attempt.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
+    except RecursionError as error:
+        message = "Python cannot read this file: some expression in it is nested too deeply or is far too long."
+        raise CannotLoad(finding("KT101", message, raw=f"RecursionError: {error}")) from None
     module = ModuleType(MODULE)
     module.__file__ = attempt.path
     sys.modules[MODULE] = module
@@ -46,7 +50,9 @@ def load_module(attempt: Attempt) -> ModuleType:
     except MemoryError:
         raise
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the attempt's too
-        raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
+        problem = error
+        explained = safely(lambda: explain_load(problem, text, attempt.path, attempt.entry), problem, "KT103")
+        raise CannotLoad(explained) from None
     return module
 
 
@@ -55,9 +61,17 @@ def entry_in(module: ModuleType, attempt: Attempt) -> Callable[..., Any]:
     entry = module.__dict__.get(attempt.entry)
     if callable(entry):
         return entry  # type: ignore[no-any-return]
-    own = [n for n, v in module.__dict__.items() if callable(v) and getattr(v, "__module__", "") == MODULE]
+    own = [n for n, v in module.__dict__.items() if callable(v) and _is_from(v, MODULE)]
     missing = EntryMissing(attempt.entry, own, entry)
     raise CannotLoad(explain_load(missing, attempt.source, attempt.path, attempt.entry))
+
+
+def _is_from(value: object, module: str) -> bool:
+    """Whether `value` says that it was defined in `module`. An object may answer that with anything."""
+    try:
+        return str(getattr(value, "__module__", "")) == module
+    except Exception:
+        return False
 
 
 def check_signature(entry: Callable[..., Any], attempt: Attempt, case: CaseSpec) -> None:

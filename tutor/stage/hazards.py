@@ -23,6 +23,7 @@ from tutor.jaxpr.kernels import KernelParts, kernel_parts
 from tutor.jaxpr.rebind import CannotRebind, Rebinding, kernels
 from tutor.protocol import Finding, Kernel, Operand, Role
 from tutor.stage.explain.buffers import names_of
+from tutor.stage.explain.safely import readable
 from tutor.stage.explain.simulator import explain_simulator, is_refusal
 from tutor.stage.listening import Heard, listening
 from tutor.stage.refusals import refused_for_alias
@@ -90,7 +91,7 @@ def simulate(
     finally:
         pltpu.reset_tpu_interpret_mode_state()
     # The callback's own exception has the kernel's frames; what comes out of XLA has only its text.
-    first = heard.first_exception() or raised
+    first = readable(heard.first_exception() or raised)
     if raised is not None and first is not None and (isinstance(raised, CannotRebind) or is_refusal(first)):
         why = f"The simulator cannot run this kernel: {_last_line(first)}"
         return Simulation(None, [], heard.printed(), unavailable=why)

@@ -107,7 +107,8 @@ def _artifacts(job: ArtifactJob, send: Send) -> None:
         for case in job.cases:
             for traced, shared in _by_chip(entry, case, text, job.attempt.path, chips):
                 made = artifacts.export(traced, platform, text, job.attempt.path)
-                send(msgspec.structs.replace(made, chips=shared))
+                sha256 = fingerprint(compat.closed(traced.jaxpr))
+                send(msgspec.structs.replace(made, chips=shared, jaxpr_sha256=sha256))
 
 
 def _by_chip(
@@ -147,6 +148,7 @@ def _hazards(job: HazardJob, send: Send) -> None:
             printed=outcome.printed,
             seconds=time.monotonic() - began,
             unavailable=outcome.unavailable,
+            jaxpr_sha256=fingerprint(compat.closed(traced.jaxpr)),
         )
     )
 

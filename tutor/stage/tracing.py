@@ -12,6 +12,7 @@ import jax
 from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.protocol import ArraySpec, CaseSpec, Finding
+from tutor.stage.explain.safely import safely
 from tutor.stage.explain.tracing import explain_trace
 from tutor.workers.arrays import dtype_named
 
@@ -43,10 +44,12 @@ def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chip:
     except MemoryError:
         raise
     except BaseException as error:  # SystemExit is the attempt's too
-        raise CannotTrace(_with_case(explain_trace(error, text, path), case)) from None
-    problem = _other_outputs(jax.tree.leaves(outputs), case)
-    if problem:
-        raise CannotTrace(problem)
+        problem = error
+        explained = safely(lambda: explain_trace(problem, text, path), problem, "KT110")
+        raise CannotTrace(_with_case(explained, case)) from None
+    other = _other_outputs(jax.tree.leaves(outputs), case)
+    if other:
+        raise CannotTrace(other)
     return Trace(case, jaxpr, arguments, chip)
 
 

@@ -18,7 +18,7 @@ from tutor.jaxpr.checks.walk import walk
 from tutor.jaxpr.compat import Jaxpr, Position, closed, position
 from tutor.jaxpr.equations import bodies
 from tutor.jaxpr.flow import Flow
-from tutor.jaxpr.kernels import kernel_parts
+from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, kernel_parts
 from tutor.jaxpr.scalars import Array
 from tutor.protocol import Finding
 
@@ -62,7 +62,8 @@ def look(
         doubts += [f for rule in DOUBTS for f in rule(view)]
         if tree is not None:
             found += [f for source_rule in SOURCE_RULES for f in source_rule(tree, view)]
-    return _tidy([*found, *callbacks(closed(jaxpr), file_name)]), _tidy(doubts)
+    found += [*callbacks(closed(jaxpr), file_name), *platform_branches(closed(jaxpr), file_name)]
+    return _tidy(found), _tidy(doubts)
 
 
 def suspects(
@@ -109,6 +110,34 @@ def callbacks(jaxpr: Jaxpr, file_name: str, place: Position | None = None) -> It
             inner = [p.jaxpr for p in kernel_parts(eqn)]
         for body in inner:
             yield from callbacks(body, file_name, here)
+
+
+def platform_branches(jaxpr: Jaxpr, file_name: str, place: Position | None = None) -> Iterator[Finding]:
+    """KT352. A kernel that asks for its platform is another kernel on the CPU than on a TPU."""
+    for eqn in jaxpr.eqns:
+        here = position(eqn, file_name) or place
+        if eqn.primitive.name in KERNEL_PRIMITIVES:
+            for parts in kernel_parts(eqn):
+                yield from _platform_indices(parts.jaxpr, file_name, here)
+        else:
+            for body in bodies(eqn):
+                yield from platform_branches(body.jaxpr, file_name, here)
+
+
+def _platform_indices(jaxpr: Jaxpr, file_name: str, place: Position | None) -> Iterator[Finding]:
+    for eqn in jaxpr.eqns:
+        here = position(eqn, file_name) or place
+        if eqn.primitive.name == "platform_index":
+            yield finding(
+                "KT352",
+                "This kernel has a branch for each platform: interpret mode runs the one for the CPU, and a TPU "
+                "another one, so what is found right here says nothing about the TPU.",
+                line=here.line if here else None,
+                column=here.column if here else None,
+                hint="Write the kernel for the TPU alone; interpret mode runs it as it is.",
+            )
+        for body in bodies(eqn):
+            yield from _platform_indices(body.jaxpr, file_name, here)
 
 
 def _tidy(found: Iterable[Finding]) -> list[Finding]:

@@ -21,7 +21,7 @@ def parallel_axis_shares_a_block(kernel: KernelView) -> Iterator[Finding]:
         indices = kernel.blocks.get(ref)
         if indices is None:
             continue
-        for axis, meaning in enumerate(kernel.parts.semantics[: kernel.walk.steps.shape[1]]):
+        for axis, meaning in zip(kernel.parts.own_axes, kernel.parts.semantics, strict=False):
             if "parallel" not in meaning:
                 continue
             pair = _same_block_along(indices, kernel.walk.steps, axis)

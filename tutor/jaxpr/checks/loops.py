@@ -12,12 +12,12 @@ from tutor.protocol import Finding
 
 
 def condition_never_changes(kernel: KernelView) -> Iterator[Finding]:
-    """KT352. A loop whose condition depends on nothing that the loop changes never ends, once it has begun."""
+    """KT360. A loop whose condition depends on nothing that the loop changes never ends, once it has begun."""
     for eqn, place in _whiles(kernel.parts.jaxpr, kernel.walk.file_name, kernel.place):
         if _steers(eqn):
             continue
         yield finding(
-            "KT352",
+            "KT360",
             "Nothing that the condition of this loop depends on changes in the loop. Either it never begins, or it "
             "never ends.",
             line=place.line if place else None,

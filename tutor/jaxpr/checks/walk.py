@@ -285,6 +285,7 @@ def walk(parts: KernelParts, file_name: str, tables: Mapping[Var, Array] | None 
     if steps is None:
         steps = np.zeros((1, len(parts.grid)), np.int32)
     used = frozenset(_used(parts.jaxpr))
-    result = Walk(parts, file_name, steps, complete, Scope(steps, parts.grid, tables), used)
+    scope = Scope(steps, parts.grid, tables, parts.own_axes)
+    result = Walk(parts, file_name, steps, complete, scope, used)
     result.visit(parts.jaxpr, _Where({}, None, np.ones(len(steps), bool), False, ()))
     return result

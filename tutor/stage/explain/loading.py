@@ -66,9 +66,10 @@ def signature_finding(
     """KT105 if `function` cannot be called with these positional inputs and keyword arguments, else None."""
     try:
         signature = inspect.signature(function)
+    except Exception:
+        return None  # a callable without a signature, or with one of its own making: the call itself will tell
+    try:
         signature.bind(*inputs, **static)
-    except ValueError:
-        return None  # a callable without a signature: the call itself will tell
     except TypeError as exc:
         node = Reading(source).function(entry)
         call = ", ".join([*inputs, *(f"{name}={value!r}" for name, value in static.items())])

@@ -49,6 +49,12 @@ def _raised(exc: BaseException, reading: Reading, path: str, names: Names) -> Fi
     known = look_up(ROWS, kind, text, place, reading, path, names=names)
     if known is not None:
         return known
+    if "Transform' object has no attribute 'indices'" in text:
+        message = (
+            "The simulator of TPU memory reads slices of Refs; it does not know a Ref that was reshaped or cast by "
+            "itself, so it cannot judge this kernel. A TPU knows such Refs."
+        )
+        return speak("KT411", Words(message, "Reshape the value: `ref[...].reshape(shape)`."), place, f"{kind}: {text}")
     if kind == "AssertionError" or "broadcast" in text:
         return speak("KT411", _assertion(exc, reading, text), place or _copy_place(reading), f"{kind}: {text}")
     message = (

@@ -18,7 +18,7 @@ from tutor.tui.model import Run, Shift, caused_by, errors, flags, letters
 from tutor.tui.ports import Checker, Course, Exercise, History
 from tutor.tui.screens.views_screen import ViewsScreen
 from tutor.tui.text import seconds
-from tutor.tui.widgets.course_tree import CourseTree, Exercises
+from tutor.tui.widgets.course_tree import CourseTree
 from tutor.tui.widgets.editor import CodeEditor
 from tutor.tui.widgets.findings_list import FindingsList
 from tutor.tui.widgets.jaxpr_view import JaxprView
@@ -149,10 +149,10 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         """Open or close the list of exercises."""
         drawer = self.query_one(CourseTree)
         opened = not drawer.has_class("-open") if show is None else show
-        drawer.set_class(opened, "-open")
         if opened:
-            drawer.query_one(Exercises).focus()
+            drawer.open()
         else:
+            drawer.remove_class("-open")
             self.action_tab(self._work.active)
 
     # ------------------------------------------------------------ the check
@@ -213,12 +213,18 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
     @on(CodeEditor.SelectionChanged)
     def _cursor_in_source(self) -> None:
         if self._editor.has_focus and self._trace is not None:
-            then = self._shift.then(self._editor.cursor_location[0] + 1)
             for view in self.query(JaxprView):
-                there = caused_by(view.jaxpr, then) if view.jaxpr is not None and then is not None else None
-                if there is not None:
-                    view.go_to(there)
+                self._follow(view)
         self._describe()
+
+    def _follow(self, view: JaxprView) -> None:
+        """Put the cursor of a marked text where the line of the editor's cursor is, unless it is there already."""
+        here = self._editor.cursor_location[0] + 1
+        then = self._shift.then(here)
+        if then is None or view.jaxpr is None or self._source_line(view, view.cursor) == here:
+            return
+        if (there := caused_by(view.jaxpr, then)) is not None:
+            view.go_to(there)
 
     @on(JaxprView.Moved)
     def _cursor_in_jaxpr(self, event: JaxprView.Moved) -> None:
@@ -292,6 +298,10 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
 
     @on(Work.Turned)
     def _tab_turned(self) -> None:
+        self.set_class(self._work.active == "compare", "-beside")
+        # A trace may have come while the cursor of the editor stood still.
+        if self._work.active == "jaxpr":
+            self._follow(self._jaxpr)
         self._describe()
         self.refresh_bindings()
 
@@ -308,6 +318,10 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         self._work.focus_tabs()
 
     def on_descendant_focus(self) -> None:
+        # The list lies over the work: it must not hide what has the focus now.
+        for drawer in self.query(CourseTree):
+            if self.focused is not None and drawer not in self.focused.ancestors:
+                drawer.remove_class("-open")
         self.refresh_bindings()
 
     def action_findings(self) -> None:

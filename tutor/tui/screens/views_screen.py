@@ -111,7 +111,10 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
         attempts = self._history.attempts(exercise)
         newest = {attempt.sha256: (attempt, number) for number, attempt in enumerate(attempts, 1)}
         known = sorted(newest.values(), key=lambda each: each[0].id, reverse=True)[:_MOST]
-        answers += [(str(attempt.id), _name(attempt, number)) for attempt, number in known]
+        answers += [
+            (str(attempt.id), _name(attempt, number) + (", passed" if attempt.passed else ""))
+            for attempt, number in known
+        ]
         answer = await self._ask("Compare yours with what?", hidden or "", *answers, ("stay", "Back"))
         if answer == "reference":
             await self._compare_with_reference(exercise)
@@ -222,4 +225,4 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
 
 
 def _name(attempt: Attempt, number: int) -> str:
-    return f"attempt {number} of {when(attempt.at)}{', passed' if attempt.passed else ''}"
+    return f"attempt {number} of {when(attempt.at)}"

@@ -30,9 +30,18 @@ class Exercises(Tree[Exercise | Broken]):
 
 
 class CourseTree(Vertical):
-    """A filter and the tree. It lies over the screen until an exercise is chosen."""
+    """A filter and the tree. It lies over the screen until an exercise is chosen.
 
-    BINDINGS = [Binding("escape", "leave", "Close", tooltip="Close the list")]
+    The filter has the focus, so that typing filters; the keys that move reach the tree all the same.
+    """
+
+    BINDINGS = [
+        Binding("escape", "leave", "Close", tooltip="Close the list"),
+        Binding("up", "tree('cursor_up')", "Up", show=False),
+        Binding("down", "tree('cursor_down')", "Down", show=False),
+        Binding("pageup", "tree('page_up')", "Page up", show=False),
+        Binding("pagedown", "tree('page_down')", "Page down", show=False),
+    ]
 
     class Chosen(Message):
         """The learner chose an exercise."""
@@ -54,6 +63,16 @@ class CourseTree(Vertical):
 
     def action_leave(self) -> None:
         self.post_message(self.Closed())
+
+    async def action_tree(self, action: str) -> None:
+        """Let the tree do this."""
+        await self.query_one(Exercises).run_action(action)
+
+    def open(self) -> None:
+        """Show the list, ready to be filtered."""
+        self.add_class("-open")
+        self.query_one(Input).value = ""
+        self.query_one(Input).focus()
 
     def compose(self) -> ComposeResult:
         yield Input(placeholder="filter: name, title or concept", compact=True)

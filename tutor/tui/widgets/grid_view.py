@@ -155,8 +155,10 @@ class GridView(Vertical, can_focus=True):
     def _title(self, walk: GridWalk) -> Content:
         where = f"step {self._step} of {walk.steps:,}  {walk.index(self._step)}" if walk.steps else "no steps"
         about = f"   grid {dims(list(walk.grid))}"
-        if len(self._kernels) > 1:
-            about += f"   kernel {visible(walk.kernel)}   case {visible(walk.case)}"
+        if len({case.case for case, _ in self._kernels}) > 1:
+            about += f"   case {visible(walk.case)}"
+        if sum(case is self._case for case, _ in self._kernels) > 1:
+            about += f"   kernel {visible(walk.kernel)}"
         return Content.assemble((where, "bold"), (about, "$quiet"))
 
     def _cards(self, walk: GridWalk) -> Content:
@@ -221,7 +223,7 @@ class GridView(Vertical, can_focus=True):
             case "bad":
                 return any(cell.step is not None for cell in self._bad)
             case "kernel":
-                return len({id(kernel) for case, kernel in self._kernels if case is self._case}) > 1
+                return sum(case is self._case for case, _ in self._kernels) > 1
             case "case":
                 return len({case.case for case, _ in self._kernels}) > 1
         return True
