@@ -97,7 +97,8 @@ def measure(got: Array, want: Array, bounds: Bounds | None) -> Measured:
     g, w = got.astype(np.float64), want.astype(np.float64)
     finite = np.isfinite(g) & np.isfinite(w)
     same = (np.isnan(g) & np.isnan(w)) | (g == w)
-    error = np.where(finite, np.abs(np.where(finite, g - w, 0.0)), 0.0)
+    with np.errstate(invalid="ignore"):  # infinities are left out by `finite`
+        error = np.where(finite, np.abs(np.where(finite, g - w, 0.0)), 0.0)
     wanted = np.where(np.isfinite(w), np.abs(w), 0.0)
     count = max(int(np.isfinite(w).sum()), 1)
     norm = float(np.sqrt((wanted**2).sum()))
