@@ -111,7 +111,8 @@ async def _judge(
         given=await _given(runs, name, simulated),
     )
     answered: tuple[CaseResult, list[Finding]] | None = None
-    async for answer in runs.ask(runs.judge, job):
+    first = name == subject.cases[0].name
+    async for answer in runs.ask(runs.judge, job, at_once=first):
         if isinstance(answer, Judged):
             answered = answer.result, answer.findings
             known(answer.result)
