@@ -444,7 +444,6 @@ class Limits(Record, frozen=True):
     file_bytes: int = 64 << 20
     output_bytes: int = 1 << 20
     reply_bytes: int = 256 << 20
-    processes: bool = False
 
 
 # ---------------------------------------------------------------- the rules of an exercise (FORMATS 1)

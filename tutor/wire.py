@@ -26,6 +26,7 @@ from tutor.protocol import (
 )
 
 HazardMode = Literal["on_wait", "eager", "two_cores"]
+HAZARD_MODES: tuple[HazardMode, ...] = ("on_wait", "eager", "two_cores")
 
 
 # ---------------------------------------------------------------- front -> stage server

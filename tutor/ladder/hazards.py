@@ -12,10 +12,9 @@ from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, CaseResult, CaseSpec, Finding, StageResult
-from tutor.wire import Broken, CompareJob, Ended, HazardJob, HazardMode, Judged, Loaded, Simulated
+from tutor.wire import HAZARD_MODES, Broken, CompareJob, Ended, HazardJob, HazardMode, Judged, Loaded, Simulated
 
 NUMBERS = ("KT401", "KT410")
-MODES: dict[str, HazardMode] = {"on_wait": "on_wait", "eager": "eager", "two_cores": "two_cores"}
 
 
 class Outcome:
@@ -33,11 +32,11 @@ async def hazards_stage(runs: Runs, traced: Tracing) -> StageResult:
     """Run every hazard case in every mode it needs."""
     began = time.monotonic()
     wanted = [
-        (case, MODES[mode])
+        (case, mode)
         for case in runs.subject.cases
         if case.hazard and case.name in traced.facts
-        for mode in traced.facts[case.name].modes
-        if mode in MODES
+        for mode in HAZARD_MODES
+        if mode in traced.facts[case.name].modes
     ]
     outcomes = await asyncio.gather(*(simulate_case(runs, traced, case, mode) for case, mode in wanted))
     seconds = time.monotonic() - began

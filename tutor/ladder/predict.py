@@ -24,11 +24,10 @@ from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import CaseFacts, Finding, Kernel, MarkedJaxpr, StageName, StageResult
 from tutor.sets.exercise import Exercise
 from tutor.sets.manifest import Question
-from tutor.wire import Attempt, Broken, Ended, HazardMode, KernelsJob, Loaded, Simulated, Traced
+from tutor.wire import HAZARD_MODES, Attempt, Broken, Ended, KernelsJob, Loaded, Simulated, Traced
 
 PREDICT_STAGES: tuple[StageName, ...] = ("load", "structure")
 _RACE = "KT405"
-_MODES: tuple[HazardMode, ...] = ("on_wait", "eager", "two_cores")
 
 
 class BrokenKernels(Exception):
@@ -164,7 +163,7 @@ async def trace_kernels(worker: Worker, exercise: Exercise) -> Kernels:
 async def _races(worker: Worker, exercise: Exercise, name: str, facts: CaseFacts) -> bool | None:
     """Whether the simulator sees a race, in any mode that the kernel needs; None if it cannot tell."""
     told = False
-    for mode in (mode for mode in _MODES if mode in facts.modes):
+    for mode in (mode for mode in HAZARD_MODES if mode in facts.modes):
         async for answer in worker.run(KernelsJob(_file(exercise), [name], mode, RUN_LIMITS)):
             if isinstance(answer, Simulated):
                 if any(found.code == _RACE for found in answer.findings):

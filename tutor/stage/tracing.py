@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import msgspec
 
 from tutor.findings import finding
 from tutor.jaxpr import compat
-from tutor.protocol import ArraySpec, CaseSpec, Finding
+from tutor.protocol import CaseSpec, Finding
 from tutor.stage.explain.safely import safely
 from tutor.stage.explain.tracing import explain_trace
 from tutor.workers.arrays import dtype_named
@@ -54,8 +55,6 @@ def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chip:
 
 
 def _with_case(problem: Finding, case: CaseSpec) -> Finding:
-    import msgspec
-
     return msgspec.structs.replace(problem, case=case.name)
 
 
@@ -74,8 +73,3 @@ def _other_outputs(outputs: list[Any], case: CaseSpec) -> Finding | None:
 
 def _named(shape: tuple[int, ...], dtype: str) -> str:
     return f"{dtype}[{','.join(map(str, shape))}]"
-
-
-def spec_of(name: str, leaf: Any) -> ArraySpec:
-    """An `ArraySpec` for one abstract output."""
-    return ArraySpec(name=name, shape=list(leaf.shape), dtype=str(leaf.dtype))
