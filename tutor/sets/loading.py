@@ -132,7 +132,9 @@ def load_set(root: Path) -> ExerciseSet:
                 exercises.append(exercise)
             except SetError as error:
                 broken.append(Broken(folder.name[3:], chapter, int(folder.name[:2]), error))
-    return _check_requires(ExerciseSet(root, manifest, tuple(exercises), tuple(broken)))
+    loaded = ExerciseSet(root, manifest, tuple(exercises), tuple(broken))
+    _check_late(loaded, path, text)
+    return _check_requires(loaded)
 
 
 def _check_folders(root: Path, manifest: SetManifest, path: Path, text: str) -> None:
@@ -144,6 +146,17 @@ def _check_folders(root: Path, manifest: SetManifest, path: Path, text: str) -> 
     problems = [
         Problem(("chapters",), f"leaves out the folder {name}.", did_you_mean(name, manifest.chapters))
         for name in unknown
+    ]
+    raise_problems(path, text, problems)
+
+
+def _check_late(loaded: ExerciseSet, path: Path, text: str) -> None:
+    """Dates for an exercise that does not exist would never be applied: say so."""
+    known = [*loaded.slugs, *(b.slug for b in loaded.broken)]
+    problems = [
+        Problem(("late", "exercise", slug), f'there is no exercise "{slug}".', did_you_mean(slug, known))
+        for slug in loaded.manifest.late.exercise
+        if slug not in known
     ]
     raise_problems(path, text, problems)
 
