@@ -19,6 +19,8 @@ from tutor.sets.questions import with_kernels
 from tutor.sets.reading import read_manifest, read_text
 from tutor.sets.shapes import shape_of, static_of
 
+KEY_FILE = "seed.key"
+"""The set's secret key (`key`), directly in `solutions/`."""
 _EXPECT = re.compile(r"#\s*expect:\s*(?P<stage>\w+)\s+(?P<code>KT\d{3})(?P<only>\s+only)?\s*")
 
 
@@ -218,16 +220,25 @@ def raise_problems(path: Path, text: str, problems: list[Problem]) -> None:
         raise ManifestError(path, list(dict.fromkeys(placed)))
 
 
+def set_files(root: Path) -> list[tuple[str, Path]]:
+    """All files below a folder of a set, by their names inside it, in order. Caches, hidden files and the secret key
+    do not count."""
+    found = [(path.relative_to(root), path) for path in root.rglob("*") if path.is_file()]
+    return sorted(
+        (inner.as_posix(), path)
+        for inner, path in found
+        if inner != Path(KEY_FILE) and not any(p.startswith(".") or p == "__pycache__" for p in inner.parts)
+    )
+
+
 def hash_files(roots: list[tuple[str, Path]]) -> str:
-    """sha256 over names and contents of all files below some folders; caches and hidden files do not count."""
+    """sha256 over names and contents of the files below some folders (`set_files`): for each, in order, a line
+    `LABEL/NAME`, a zero byte, and the sha256 of its bytes in hexadecimal."""
     total = hashlib.sha256()
     for label, root in roots:
-        for path in sorted(p for p in root.rglob("*") if p.is_file()):
-            inner = path.relative_to(root)
-            if any(part.startswith(".") or part == "__pycache__" for part in inner.parts):
-                continue
+        for name, path in set_files(root):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"{label}/{inner.as_posix()}\0{digest}\n".encode())
+            total.update(f"{label}/{name}\0{digest}\n".encode())
     return total.hexdigest()
 
 

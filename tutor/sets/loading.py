@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import tutor
 from tutor.sets.checks import check_set
 from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSet, UnknownSlug, did_you_mean, nearest
-from tutor.sets.exercise import Exercise, hash_files, raise_problems, read_exercise
+from tutor.sets.exercise import KEY_FILE, Exercise, hash_files, raise_problems, read_exercise
 from tutor.sets.locate import line_of
 from tutor.sets.manifest import SetManifest
 from tutor.sets.reading import read_manifest, read_text
 
+Origin = Literal["built-in", "folder", "archive", "package"]
 ENTRY_POINTS = "kerneltutor.sets"
 _FOLDER = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 
@@ -32,12 +34,15 @@ class Broken:
 
 @dataclass(frozen=True)
 class ExerciseSet:
-    """A loaded set: its exercises in order. `broken` ones raise their own error when asked for by name."""
+    """A loaded set: its exercises in order. `broken` ones raise their own error when asked for by name.
+
+    `origin`: where it came from. Only a "folder" is its user's own to write to."""
 
     root: Path
     manifest: SetManifest
     exercises: tuple[Exercise, ...]
     broken: tuple[Broken, ...] = ()
+    origin: Origin = "folder"
 
     @property
     def id(self) -> str:
@@ -66,14 +71,20 @@ class ExerciseSet:
         """The exercises of one chapter, in order."""
         return [e for e in self.exercises if e.chapter == name]
 
+    @property
+    def key_file(self) -> Path:
+        """Where the set's secret key is, if it has one (`key`)."""
+        return self.root / "solutions" / KEY_FILE
+
     @cached_property
     def sha256(self) -> str:
-        """A hash of everything in the set: exercises and solutions."""
-        return hash_files([(name, self.root / name) for name in ("exercises", "solutions")])
+        """A hash of everything that a verdict may follow from: exercises and solutions, without the secret key."""
+        return hash_files([("exercises", self.root / "exercises"), ("solutions", self.root / "solutions")])
 
     @cached_property
     def public_sha256(self) -> str:
-        """A hash of what students are given: the exercises alone."""
+        """A hash of what students are given, the exercises alone: the same in the instructor's folder and in their
+        copy. This is the `set_sha256` of packs, submissions and records."""
         return hash_files([("exercises", self.root / "exercises")])
 
 
@@ -109,8 +120,10 @@ def find_set(name_or_path: str | Path | None = None) -> Path:
     return _installed(str(name_or_path))
 
 
-def load_set(root: Path) -> ExerciseSet:
-    """Load the set in `root`. A broken `set.toml` is a `ManifestError`; a broken exercise is put into `broken`."""
+def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
+    """Load the set in `root`. A broken `set.toml` is a `ManifestError`; a broken exercise is put into `broken`.
+
+    Without an `origin` it is the built-in set or a folder."""
     path = root / "exercises" / "set.toml"
     manifest, text = read_manifest(path, SetManifest)
     raise_problems(path, text, check_set(manifest))
@@ -132,7 +145,8 @@ def load_set(root: Path) -> ExerciseSet:
                 exercises.append(exercise)
             except SetError as error:
                 broken.append(Broken(folder.name[3:], chapter, int(folder.name[:2]), error))
-    loaded = ExerciseSet(root, manifest, tuple(exercises), tuple(broken))
+    origin = origin or ("built-in" if root == builtin_root() else "folder")
+    loaded = ExerciseSet(root, manifest, tuple(exercises), tuple(broken), origin)
     _check_late(loaded, path, text)
     return _check_requires(loaded)
 
@@ -178,7 +192,7 @@ def _check_requires(loaded: ExerciseSet) -> ExerciseSet:
             for slug in missing
         ]
         broken.append(Broken(exercise.slug, exercise.chapter, exercise.number, ManifestError(path, problems)))
-    return ExerciseSet(loaded.root, loaded.manifest, tuple(good), tuple(broken))
+    return replace(loaded, exercises=tuple(good), broken=tuple(broken))
 
 
 def _installed(name: str) -> Path:
