@@ -15,6 +15,7 @@ from tutor.sets import ExerciseSet, find_set, load_set
 
 SOURCES = Path(__file__).parents[2] / "tutor"
 
+GRADING = tuple(code for code in codes() if code.startswith("KT8"))
 NO_PROGRAM = {
     "KT102": "text cannot hold what is not UTF-8; the test below writes the bytes",
     "KT205": "whatever is known to stop interpret mode makes the stage unavailable",
@@ -26,6 +27,7 @@ NO_PROGRAM = {
     "KT609": "how long the compiler takes depends on the machine",
     "KT611": "takes arrays of many GiB",
     **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705"), "takes a TPU"),
+    **dict.fromkeys(GRADING, "comes of grading a class"),
     "KT901": "a fault of the tutor itself", "KT902": "a worker that dies", "KT903": "a worker that answers nonsense",
     "KT904": "an exercise that is broken",
 }  # fmt: skip

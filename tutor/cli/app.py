@@ -36,6 +36,7 @@ VERBS: dict[str, Lazy] = {
     "jaxpr": Lazy("tutor.cli.jaxpr:jaxpr", "The marked jaxpr of an attempt, and its access table."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),
+    "grade": Lazy("tutor.cli.grade:grade", "Grade a class: folders or archives, one student each."),
     "set": Lazy("tutor.cli.author:author", "For authors: `set check` proves a set."),
     "doctor": Lazy("tutor.cli.doctor:doctor", "What this machine has, and what is missing."),
 }

@@ -1,0 +1,182 @@
+"""`grade`: a class, with hidden cases, into records, a table and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tutor.cli.check import chips_named
+from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.progress_bar import counting
+from tutor.cli.session import Session, Verb, pass_session, say
+from tutor.cli.text import one_line, table
+from tutor.grade.changes import Change
+from tutor.grade.exports import export
+from tutor.grade.journal import Journal
+from tutor.grade.judging import Asked, Judging, verdict_folder
+from tutor.grade.names import Slugs
+from tutor.grade.overrides import read_overrides
+from tutor.grade.records import Tier
+from tutor.grade.roster import read_roster
+from tutor.grade.run import Run
+from tutor.grade.run import grade as run_class
+from tutor.grade.submissions import Class, find_class
+from tutor.grade.tally import Tally
+from tutor.ladder.check import Ladder
+from tutor.ladder.proof_cache import Proofs
+from tutor.sets import ExerciseSet
+from tutor.sets.key import seed_key
+
+
+@click.command("grade", cls=Verb)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("grades"),
+    metavar="DIR",
+    show_default=True,
+    help="Where records, grades and reports go.",
+)
+@click.option(
+    "--roster",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="CSV",
+    help="Who is in the class: a column student; submission and submitted_at if need be.",
+)
+@click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Attempts that are judged at once.")
+@click.option("--chip", metavar="NAMES", help="Compile for these chips instead of the exercise's.")
+@click.option("--no-compile", is_flag=True, help="Leave the stage compile out. Every record says so.")
+@click.option("--dry-run", is_flag=True, help="Judge, show what would change, and write nothing.")
+@click.option("--accept-lower", is_flag=True, help="Let a score fall below the one that is recorded.")
+@click.option("--allow-weak", is_flag=True, help="Grade although attempts are held by limits only (tier C).")
+@pass_session
+def grade(
+    session: Session,
+    folder: Path,
+    out: Path,
+    roster: Path | None,
+    jobs: int | None,
+    chip: str | None,
+    no_compile: bool,
+    dry_run: bool,
+    accept_lower: bool,
+    allow_weak: bool,
+) -> int:
+    """Judge every student's attempts in FOLDER (folders, archives or single files, one student each), on public and
+    hidden cases. What was judged before is not judged again, so a run that was stopped goes on where it was."""
+    exercises = _whole_set(session.set)
+    students = _class_in(folder, out, roster, exercises)
+    chips = chips_named(chip)
+    secret = seed_key(exercises, verdict_folder().parent / "keys" / f"{exercises.id}.key")
+    overrides = read_overrides(out)
+    wanted = jobs or max(2, os.cpu_count() or 2)
+
+    async def whole() -> int:
+        ladder = Ladder()
+        try:
+            tier = await proved_tier(ladder, allow_weak=allow_weak)
+            asked = Asked(tier, not no_compile, chips, secret)
+            run = Run(exercises, students, asked, overrides, wanted, roster is not None, accept_lower)
+            judging = Judging(ladder, Ladder, Proofs(verdict_folder()), asked, wanted)
+            with Journal(out, write=not dry_run) as journal:
+                return await _grade(run, judging, journal, out, dry_run=dry_run)
+        finally:
+            await ladder.aclose()
+
+    return asyncio.run(whole())
+
+
+async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
+    """The isolation of this run. `Refused` if it is the weakest, and that was not allowed."""
+    hello = await ladder.stage.start()
+    if hello.isolation == "C" and not allow_weak:
+        message = "Attempts would only be held by limits here (tier C): a student's program could read your files."
+        hint = "`kerneltutor doctor` says what is missing. With --allow-weak it is graded all the same."
+        raise Refused("weak_isolation", message, hint)
+    return hello.isolation
+
+
+async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry_run: bool) -> int:
+    told: list[Change] = []
+    failed = 0
+    tally = Tally()
+    with counting("grading", len(run.students.submissions)) as count:
+        async for changes in run_class(run, judging, journal):
+            for change in changes:
+                failed += change.found.status == "infra_error"
+                if change.kind in ("kept", "lowered") or (dry_run and change.kind != "same"):
+                    told.append(change)
+                if dry_run:
+                    tally.add(change.record)
+                elif change.writes:
+                    journal.add(change.record)
+            count(1)
+    notes = list(_notes(run, journal, told if not dry_run else []))
+    if not dry_run:
+        journal.finish(run.order)
+        tally = export(out, journal, run.exercises, notes)
+    for note in notes:
+        say(note)
+    _show(tally, told, out, dry_run=dry_run)
+    return ExitCode.OURS if failed else ExitCode.DONE
+
+
+def _whole_set(exercises: ExerciseSet) -> ExerciseSet:
+    """`Refused` for a set that cannot grade: a broken exercise, or a student's copy without hidden cases."""
+    if exercises.broken:
+        raise exercises.broken[0].error
+    if not (exercises.root / "solutions").is_dir():
+        message = f"The set {exercises.id} has no solutions/: hidden cases and references are missing."
+        raise Refused("student_set", message, "Grade with the instructor's set, not with the students' copy.")
+    return exercises
+
+
+def _class_in(folder: Path, out: Path, roster: Path | None, exercises: ExerciseSet) -> Class:
+    if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
+        raise Refused("out_inside", f"{out} lies in {folder}, where every entry is a student.", "Choose another --out.")
+    students = find_class(folder, read_roster(roster) if roster else None, Slugs(exercises.slugs))
+    if not students.submissions:
+        hint = "FOLDER holds one folder, zip or tar archive a student, or files called STUDENT__SLUG.py."
+        raise Refused("no_submissions", f"{folder} holds no submissions.", hint)
+    return students
+
+
+def _notes(run: Run, journal: Journal, told: list[Change]) -> Iterator[str]:
+    for stray in run.students.strays:
+        yield f"{stray} is no submission: left out."
+    order = set(run.order)
+    gone = sorted({student for student, slug in journal.recorded() if (student, slug) not in order})
+    if gone:
+        yield f"Recorded earlier and not in this class, kept as they are: {', '.join(gone[:10])}" + (
+            " …" if len(gone) > 10 else ""
+        )
+    for override in run.overrides.unknown(order | set(journal.recorded())):
+        yield f"overrides.toml: there is no {override.student} with {override.exercise}: left out."
+    kept = sum(change.kind == "kept" for change in told)
+    if kept:
+        yield f"{kept} results would have become lower and stand as they were. --accept-lower takes the new ones."
+
+
+def _show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
+    for change in told:
+        was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
+        words = f"{change.record.student}  {change.record.exercise}  {was} -> "
+        words += f"{change.found.status} {change.found.score:g}"
+        click.echo(one_line(words + ("  (the earlier result stands)" if change.kind == "kept" else "")))
+    if told:
+        click.echo()
+    statuses = tally.present
+    rows = [["exercise", *statuses, "mean"]]
+    for slug, one in tally.exercises.items():
+        rows.append([slug, *(str(one.statuses[status]) for status in statuses), f"{one.mean:.3f}"])
+    click.echo("\n".join(table(rows, right=range(1, len(rows[0])))))
+    for slug, one in tally.exercises.items():
+        for code, title, count in one.most_frequent():
+            click.echo(f"{slug}: {code} {title}: {count}")
+    if not dry_run:
+        click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")

@@ -1,0 +1,90 @@
+"""From a verdict to a status and points: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tutor.grade.records import Flag, GradeStatus
+from tutor.protocol import STAGES, Finding, Record, StageName, Verdict
+
+MAX_SCORE = 1.0
+"""Every exercise counts alike; how the stages of one weigh is the exercise's own `[points]`."""
+DECEIT = ("KT390", "KT392", "KT830")
+"""The two witnesses disagree, the stages were given different programs, a forged answer."""
+REFUSED = "KT81"
+"""What the scan of an artifact refuses before anything compiles it."""
+NOT_THE_KERNEL = ("KT111", "KT380", "KT381")
+"""The numbers may be right, but no kernel made them."""
+OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
+
+
+class Judged(Record, frozen=True):
+    """What a verdict is worth, 0 to 1, before lateness and overrides."""
+
+    status: GradeStatus
+    share: float
+    flags: list[Flag]
+
+
+def judge(verdict: Verdict) -> Judged:
+    """The status and the share of the points.
+
+    The share is the verdict's own score: the weight of the passed stages over that of all that are not unavailable.
+    But nothing is won by stages alone: without one right case of `interpret`, made by a kernel, there are no points (a
+    file that does nothing loads, traces and lowers as well). A predict exercise is right or it is not."""
+    errors = [found for found in _findings(verdict) if found.severity == "error"]
+    status = {stage.name: stage.status for stage in verdict.stages}
+    if forged := [found for found in errors if found.code in DECEIT or found.code.startswith(REFUSED)]:
+        return Judged("suspicious", 0.0, _as_flags(forged))
+    if "error" in status.values():
+        return Judged("infra_error", 0.0, [])
+    numbers = status.get("interpret")
+    if not any(value in ("failed", "skipped") for value in status.values()):
+        if numbers == "unavailable":
+            message = "Interpret mode cannot run this kernel, so its numbers were not confirmed: no points."
+            return Judged("unconfirmed", 0.0, [Flag("KT832", message, _reason(verdict, "interpret"))])
+        return Judged("passed", verdict.score, [])
+    beside = [found for found in errors if found.code in NOT_THE_KERNEL]
+    flags = _as_flags(beside)
+    real = numbers is not None and not beside and (numbers == "passed" or _one_right_case(verdict))
+    share = verdict.score if real else 0.0
+    if any(found.code in OUT_OF_TIME for found in errors):
+        return Judged("timeout", share, flags)
+    return Judged("partial" if share > 0 else "failed", share, flags)
+
+
+def _one_right_case(verdict: Verdict) -> bool:
+    return any(case.status == "passed" for stage in verdict.stages if stage.name == "interpret" for case in stage.cases)
+
+
+def not_asked(verdict: Verdict | None) -> list[Flag]:
+    """What a run did not ask, so that nobody takes silence for a pass. Remarks: they change nothing."""
+    asked = {stage.name: stage for stage in verdict.stages} if verdict else {}
+    device = asked.get("device")
+    flags = [] if device and device.status in ("passed", "failed") else [Flag("KT800", "Not run on a TPU.")]
+    if "interpret" not in asked:
+        return flags  # no file, or a predict exercise: there is no more to ask
+    for name in STAGES[:-1]:
+        if name not in asked:
+            flags.append(Flag("KT801", f"The stage {name} was not asked."))
+        elif asked[name].status == "unavailable":
+            flags.append(Flag("KT801", f"The stage {name} could not answer here.", asked[name].reason))
+    return flags
+
+
+def _findings(verdict: Verdict) -> Iterator[Finding]:
+    for stage in verdict.stages:
+        yield from stage.findings
+
+
+def _as_flags(findings: list[Finding]) -> list[Flag]:
+    """Findings as flags: the title is for everybody, the rest is evidence. Each code once."""
+    once = {found.code: found for found in reversed(findings)}
+    return [
+        Flag(code, f"{found.title}.", f"case {found.case}: {found.message}" if found.case else found.message)
+        for code, found in sorted(once.items())
+    ]
+
+
+def _reason(verdict: Verdict, name: StageName) -> str | None:
+    return next((stage.reason for stage in verdict.stages if stage.name == name), None)

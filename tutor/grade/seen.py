@@ -1,0 +1,94 @@
+"""What a student may see of a record. Everything that hidden cases could have told is left out, not blacked out.
+
+What the attempt itself printed or raised is the attempt's to choose, and it ran on hidden cases as well: it could print
+their sizes. So raw messages and output are left out, and a finding is told in full only where it names a public case,
+or where it comes from loading the file, which happens before any case."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from tutor.grade.records import GradeRecord, HiddenCases, SeenExercise, StudentReport
+from tutor.protocol import Finding, StageResult
+from tutor.sets.exercise import Exercise
+from tutor.sets.loading import ExerciseSet
+
+ACROSS = ("KT203", "KT214")
+"""These compare all cases, the hidden ones too, with their names and sizes."""
+FOR_THE_INSTRUCTOR = ("KT807", "KT832", "KT833", "KT835", "KT836", "KT837", "KT838")
+
+
+@dataclass(frozen=True)
+class CaseNames:
+    """The cases of an exercise."""
+
+    public: frozenset[str]
+    hidden: frozenset[str]
+
+
+def case_names(exercise: Exercise) -> CaseNames:
+    """The names of an exercise's cases."""
+    public = frozenset(case.name for case in exercise.cases())
+    return CaseNames(public, frozenset(case.name for case in exercise.cases(hidden=True)) - public)
+
+
+NONE = CaseNames(frozenset(), frozenset())
+
+
+def report(
+    exercises: ExerciseSet, student: str, records: Iterable[GradeRecord], cases: Mapping[str, CaseNames]
+) -> StudentReport:
+    """All that one student may see. `cases` by slug."""
+    seen = [_exercise(exercises, record, cases.get(record.exercise, NONE)) for record in records]
+    return StudentReport(
+        set=exercises.id,
+        student=student,
+        score=round(sum(one.score for one in seen), 4),
+        max_score=round(sum(one.max_score for one in seen), 4),
+        exercises=seen,
+    )
+
+
+def _exercise(exercises: ExerciseSet, record: GradeRecord, cases: CaseNames) -> SeenExercise:
+    stages = record.verdict.stages if record.verdict else []
+    titles = {exercise.slug: exercise.title for exercise in exercises.exercises}
+    return SeenExercise(
+        exercise=record.exercise,
+        title=titles.get(record.exercise, record.exercise),
+        status=record.status,
+        score=record.score,
+        max_score=record.max_score,
+        submitted_at=record.submitted_at,
+        late_seconds=record.late_seconds,
+        attempt_sha256=record.attempt_sha256,
+        stages=[_stage(stage, cases) for stage in stages],
+        hidden_cases=[told for stage in stages if (told := _hidden(stage, cases.hidden))],
+        remarks=[
+            msgspec.structs.replace(flag, evidence=None) for flag in record.flags if flag.code not in FOR_THE_INSTRUCTOR
+        ],
+    )
+
+
+def _stage(stage: StageResult, cases: CaseNames) -> StageResult:
+    shown = [case for case in stage.cases if case.name in cases.public]
+    return StageResult(stage.name, stage.status, 0.0, None, list(_findings(stage, cases)), shown)
+
+
+def _findings(stage: StageResult, cases: CaseNames) -> Iterator[Finding]:
+    for found in stage.findings:
+        if found.case in cases.hidden or (cases.hidden and found.code in ACROSS):
+            continue
+        if found.case in cases.public or stage.name == "load" or not cases.hidden:
+            yield msgspec.structs.replace(found, raw=None)
+        else:
+            yield Finding(found.code, found.severity, found.title, "")
+
+
+def _hidden(stage: StageResult, hidden: Collection[str]) -> HiddenCases | None:
+    mine = [case for case in stage.cases if case.name in hidden]
+    blamed = {found.case for found in stage.findings if found.severity == "error" and found.case in hidden}
+    failed = {case.name for case in mine if case.status == "failed"} | blamed
+    return HiddenCases(stage.name, len(failed), len(mine) or len(hidden)) if mine or failed else None
