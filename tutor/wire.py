@@ -21,6 +21,7 @@ from tutor.protocol import (
     MarkedJaxpr,
     Record,
     Rules,
+    Tier,
     Timing,
     ToleranceSpec,
 )
@@ -218,8 +219,24 @@ class DeviceJob(Record, frozen=True, tag="device"):
     budget_seconds: float = 5.0
 
 
+class ProofJob(Record, frozen=True, tag="proof"):
+    """Try what a jail must deny. The front has laid out everything that is tried: a folder outside with a file in it,
+    the user's home, servers on loopback ports and on UNIX sockets, and itself as a process to signal."""
+
+    folder: str
+    marker: str
+    home: str
+    tcp: int
+    udp: int
+    unix: str
+    abstract: str
+    front: int
+    limits: Limits = Limits(wall_seconds=5.0)
+
+
 Job = (
-    PrepareJob
+    ProofJob
+    | PrepareJob
     | TraceJob
     | ArtifactJob
     | HazardJob
@@ -360,7 +377,15 @@ class Broken(Record, frozen=True, tag="broken"):
     findings: list[Finding] = []
 
 
-Body = Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
+class Denial(Record, frozen=True, tag="denial"):
+    """What came of trying one thing that a jail must deny. `detail`: how it was refused, or what could be done."""
+
+    what: str
+    denied: bool
+    detail: str
+
+
+Body = Denial | Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
 
 
 # ---------------------------------------------------------------- server -> front
@@ -370,7 +395,7 @@ class Hello(Record, frozen=True, tag="hello"):
     """The first frame of a server: it is ready, and what it runs on."""
 
     versions: dict[str, str | None]
-    isolation: Literal["A", "B", "C"] = "C"
+    isolation: Tier = "C"
 
 
 class Began(Record, frozen=True, tag="began"):
@@ -387,11 +412,14 @@ class Piece(Record, frozen=True, tag="piece"):
     body: bytes
 
 
+How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exit", "reply", "cancelled"]
+
+
 class Ended(Record, frozen=True, tag="ended"):
     """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
 
     id: int
-    how: Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
+    how: How
     detail: str = ""
     printed: str = ""
     seconds: float = 0.0
