@@ -117,10 +117,17 @@ class KernelsJob(Record, frozen=True, tag="kernels"):
 # ---------------------------------------------------------------- front -> judge server
 
 
+class OracleFile(Record, frozen=True):
+    """An exercise's `oracle.py` as it was when the run began: a jailed judge sees no set. `path` is only a name."""
+
+    source: bytes
+    path: str
+
+
 class InputsJob(Record, frozen=True, tag="inputs"):
     """Make the inputs of a case with `oracle.make_inputs`, from this seed."""
 
-    oracle: str
+    oracle: OracleFile
     case: CaseSpec
     seed: int
     integers_only: bool = False
@@ -141,7 +148,7 @@ class Given(Record, frozen=True):
 class InterpretJob(Record, frozen=True, tag="interpret"):
     """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`, or with what is `given`."""
 
-    oracle: str
+    oracle: OracleFile | None
     case: CaseSpec
     seeds: list[int]
     artifact: bytes
@@ -154,7 +161,7 @@ class InterpretJob(Record, frozen=True, tag="interpret"):
 class CompareJob(Record, frozen=True, tag="compare"):
     """Compare what the simulator returned for this seed with `oracle.expected`."""
 
-    oracle: str
+    oracle: OracleFile | None
     case: CaseSpec
     seed: int
     mode: HazardMode
@@ -168,7 +175,7 @@ class CompareJob(Record, frozen=True, tag="compare"):
 class StructureJob(Record, frozen=True, tag="structure"):
     """Judge the exercise's rules on the facts of every case. Without `rules` only the general ones."""
 
-    oracle: str | None
+    oracle: OracleFile | None
     rules: Rules | None
     cases: list[CaseSpec]
     facts: list[CaseFacts]
@@ -197,7 +204,7 @@ class WitnessJob(Record, frozen=True, tag="witness"):
     Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
     something compute beside the kernel."""
 
-    oracle: str | None
+    oracle: OracleFile | None
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
@@ -209,7 +216,7 @@ class WitnessJob(Record, frozen=True, tag="witness"):
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
-    oracle: str
+    oracle: OracleFile
     case: CaseSpec
     attempt: bytes
     reference: bytes

@@ -170,7 +170,7 @@ def _subject(attempt: Attempt, prepared: Prepared, chips: tuple[str, ...]) -> Su
         slug=None,
         attempt=attempt,
         cases=[case],
-        oracle="",
+        oracle=None,
         rules=None,
         tolerance=prepared.tolerance,
         points={},

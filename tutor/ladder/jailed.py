@@ -50,7 +50,7 @@ class JailedWorker(Worker):
         """Start the server in this tier; why it may not stay, if it may not. Where nothing is asked of a tier, a server
         that does not start is a server that does not start: `WorkerDied`."""
         view = worker_view(self._shown, _secret())
-        if tier == "A":
+        if tier != "C":
             await compile_ahead(self.module)
         try:
             hello = await self._launch(jailed_command(tier, self.module, view, clean_environment()))

@@ -15,7 +15,7 @@ import msgspec
 from tutor.protocol import Record, Tier
 from tutor.workers import landlock
 from tutor.workers.kernel import KNOWN_MACHINE
-from tutor.workers.view import View, concealed, readable
+from tutor.workers.view import CPUS, View, concealed, readable
 
 TMP_BYTES = 1 << 30
 SECCOMP = Path("/proc/sys/kernel/seccomp/actions_avail")
@@ -72,6 +72,7 @@ def bubblewrap(view: View, environment: Mapping[str, str]) -> list[str]:
         *(part for name, value in environment.items() for part in ("--setenv", name, value)),
         *("--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp"),
         *("--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),
+        *("--ro-bind-try", CPUS, CPUS),
         *_mounts(view),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp", "--"),
     ]

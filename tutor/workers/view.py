@@ -16,7 +16,9 @@ from tutor.protocol import Record
 
 SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo", "/nix/store")
 """Shared libraries, and how the loader finds them."""
-PROCESS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu")
+CPUS = "/sys/devices/system/cpu"
+"""libtpu counts the processors here."""
+PROCESS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", CPUS)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
