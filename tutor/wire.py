@@ -21,6 +21,7 @@ from tutor.protocol import (
     MarkedJaxpr,
     Record,
     Rules,
+    Tier,
     Timing,
     ToleranceSpec,
 )
@@ -116,10 +117,17 @@ class KernelsJob(Record, frozen=True, tag="kernels"):
 # ---------------------------------------------------------------- front -> judge server
 
 
+class OracleFile(Record, frozen=True):
+    """An exercise's `oracle.py` as it was when the run began: a jailed judge sees no set. `path` is only a name."""
+
+    source: bytes
+    path: str
+
+
 class InputsJob(Record, frozen=True, tag="inputs"):
     """Make the inputs of a case with `oracle.make_inputs`, from this seed."""
 
-    oracle: str
+    oracle: OracleFile
     case: CaseSpec
     seed: int
     integers_only: bool = False
@@ -140,7 +148,7 @@ class Given(Record, frozen=True):
 class InterpretJob(Record, frozen=True, tag="interpret"):
     """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`, or with what is `given`."""
 
-    oracle: str
+    oracle: OracleFile | None
     case: CaseSpec
     seeds: list[int]
     artifact: bytes
@@ -153,7 +161,7 @@ class InterpretJob(Record, frozen=True, tag="interpret"):
 class CompareJob(Record, frozen=True, tag="compare"):
     """Compare what the simulator returned for this seed with `oracle.expected`."""
 
-    oracle: str
+    oracle: OracleFile | None
     case: CaseSpec
     seed: int
     mode: HazardMode
@@ -167,7 +175,7 @@ class CompareJob(Record, frozen=True, tag="compare"):
 class StructureJob(Record, frozen=True, tag="structure"):
     """Judge the exercise's rules on the facts of every case. Without `rules` only the general ones."""
 
-    oracle: str | None
+    oracle: OracleFile | None
     rules: Rules | None
     cases: list[CaseSpec]
     facts: list[CaseFacts]
@@ -196,7 +204,7 @@ class WitnessJob(Record, frozen=True, tag="witness"):
     Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
     something compute beside the kernel."""
 
-    oracle: str | None
+    oracle: OracleFile | None
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
@@ -208,7 +216,7 @@ class WitnessJob(Record, frozen=True, tag="witness"):
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
-    oracle: str
+    oracle: OracleFile
     case: CaseSpec
     attempt: bytes
     reference: bytes
@@ -218,8 +226,24 @@ class DeviceJob(Record, frozen=True, tag="device"):
     budget_seconds: float = 5.0
 
 
+class ProofJob(Record, frozen=True, tag="proof"):
+    """Try what a jail must deny. The front has laid out everything that is tried: a folder outside with a file in it,
+    the user's home, servers on loopback ports and on UNIX sockets, and itself as a process to signal."""
+
+    folder: str
+    marker: str
+    home: str
+    tcp: int
+    udp: int
+    unix: str
+    abstract: str
+    front: int
+    limits: Limits = Limits(wall_seconds=5.0)
+
+
 Job = (
-    PrepareJob
+    ProofJob
+    | PrepareJob
     | TraceJob
     | ArtifactJob
     | HazardJob
@@ -360,7 +384,15 @@ class Broken(Record, frozen=True, tag="broken"):
     findings: list[Finding] = []
 
 
-Body = Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
+class Denial(Record, frozen=True, tag="denial"):
+    """What came of trying one thing that a jail must deny. `detail`: how it was refused, or what could be done."""
+
+    what: str
+    denied: bool
+    detail: str
+
+
+Body = Denial | Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
 
 
 # ---------------------------------------------------------------- server -> front
@@ -370,7 +402,7 @@ class Hello(Record, frozen=True, tag="hello"):
     """The first frame of a server: it is ready, and what it runs on."""
 
     versions: dict[str, str | None]
-    isolation: Literal["A", "B", "C"] = "C"
+    isolation: Tier = "C"
 
 
 class Began(Record, frozen=True, tag="began"):
@@ -387,11 +419,14 @@ class Piece(Record, frozen=True, tag="piece"):
     body: bytes
 
 
+How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exit", "reply", "cancelled"]
+
+
 class Ended(Record, frozen=True, tag="ended"):
     """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
 
     id: int
-    how: Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
+    how: How
     detail: str = ""
     printed: str = ""
     seconds: float = 0.0

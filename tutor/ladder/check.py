@@ -17,6 +17,8 @@ from tutor.ladder.device import device_stage, find_device
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
+from tutor.ladder.isolation import Isolation, weakest
+from tutor.ladder.jailed import JailedWorker
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
@@ -25,7 +27,7 @@ from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Timing
+from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Tier, Timing
 from tutor.sets.exercise import Exercise
 
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
@@ -34,12 +36,13 @@ AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "
 class Ladder:
     """Judges attempts with warm workers. One check at a time, or many: every check has its own runs.
 
-    `stage` is the worker that runs the attempts' Python, if not the usual one."""
+    `stage` is the worker that runs the attempts' Python, if not the usual one. `isolation`: the tier that every worker
+    must prove, else it does not start; without it each takes the best that proves itself here."""
 
-    def __init__(self, stage: Worker | None = None) -> None:
-        self.stage = stage or Worker("tutor.stage")
-        self.judge = Worker("tutor.judge")
-        self.compiler = Compiler()
+    def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None) -> None:
+        self.stage = stage or JailedWorker("tutor.stage", isolation)
+        self.judge: Worker = JailedWorker("tutor.judge", isolation)
+        self.compiler = Compiler(JailedWorker("tutor.judge.compile", isolation))
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
@@ -51,6 +54,12 @@ class Ladder:
     async def warm(self) -> None:
         """Start the workers, so that the first check does not wait for JAX. What fails here is said by the check."""
         await asyncio.gather(self.stage.start(), self.judge.start(), self.compiler.start(), return_exceptions=True)
+
+    async def isolation(self) -> Isolation:
+        """The tier that both workers have proved: what was tried and denied there, and why there is no better one.
+        They are started for that. `WorkerDied` if one does not start, `NotIsolated` in the tier that was asked for."""
+        await asyncio.gather(self.stage.start(), self.judge.start())
+        return weakest([worker.isolation for worker in (self.stage, self.judge)])
 
     async def check(
         self,
@@ -94,12 +103,7 @@ class Ladder:
     ) -> KernelsTraced | None:
         """What a program does, without judging it; None if it does not trace. `whole`: the jaxpr of the whole program
         with its index maps (of a predict exercise there is none)."""
-        traced: KernelsTraced | None = None
-        async with contextlib.aclosing(self.check(exercise, source, path, target="trace", whole_jaxpr=whole)) as events:
-            async for event in events:
-                if isinstance(event, KernelsTraced):
-                    traced = event
-        return traced
+        return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
 
     async def aclose(self) -> None:
         """End the workers."""
@@ -117,6 +121,16 @@ async def follow(check: Check) -> AsyncGenerator[Event]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+async def trace_of(check: AsyncGenerator[Event]) -> KernelsTraced | None:
+    """What a check tells of the kernels; None if the attempt does not trace."""
+    traced: KernelsTraced | None = None
+    async with contextlib.aclosing(check) as events:
+        async for event in events:
+            if isinstance(event, KernelsTraced):
+                traced = event
+    return traced
 
 
 class Check:

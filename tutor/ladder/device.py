@@ -49,6 +49,8 @@ async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageRes
     if subject.reference is None:
         reason = "there is no reference solution to time beside"
         return stage_result("device", status="unavailable", reason=reason), None
+    if subject.oracle is None:
+        return stage_result("device", status="unavailable", reason="there is no oracle to compare with"), None
     attempt = await _artifact(runs, subject.attempt, case, platform)
     reference = await _artifact(runs, subject.reference, case, platform)
     if attempt is None or reference is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Literal
 
 from tutor.findings import finding
@@ -61,9 +61,13 @@ class Runs:
         """`.npz` bytes of a case's inputs, made by the judge; kept for the next check. `Failed` if they cannot be."""
         if self.subject.given is not None:
             return self.subject.integers if integers_only else self.subject.given.inputs
-        key = (f"{self.subject.oracle}@{_modified(self.subject.oracle)}", f"{case.name}/{integers_only}", seed)
+        oracle = self.subject.oracle
+        if oracle is None:
+            raise Failed(_without_oracle(self.subject))
+        written = hashlib.sha256(oracle.source).hexdigest()  # an author who edits the oracle gets new inputs
+        key = (f"{oracle.path}@{written}", f"{case.name}/{integers_only}", seed)
         if key not in self._values:
-            job = InputsJob(self.subject.oracle, case, seed, integers_only)
+            job = InputsJob(oracle, case, seed, integers_only)
             async for answer in self.ask(self.judge, job):
                 if isinstance(answer, Inputs):
                     self._values[key] = answer.data
@@ -117,9 +121,6 @@ class Stream:
         await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _modified(path: str) -> int:
-    """When a file was last written, in nanoseconds: an author who edits the oracle gets new inputs."""
-    try:
-        return Path(path).stat().st_mtime_ns
-    except OSError:
-        return 0
+def _without_oracle(subject: Subject) -> Broken:
+    message = f"The exercise {subject.slug} has no oracle.py."
+    return Broken(message, "", [finding("KT904", message)])

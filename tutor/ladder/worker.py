@@ -7,11 +7,12 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from itertools import count
 
 import msgspec
 
+from tutor.ladder.isolation import Isolation
 from tutor.wire import Began, Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
 from tutor.workers.frames import HEADER, frame
 
@@ -43,6 +44,7 @@ class Worker:
         self._command = command or (sys.executable, "-I", "-m", module)
         self._environment = environment
         self.hello: Hello | None = None
+        self.isolation: Isolation | None = None  # what its jail has proved; None without a jail
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._ids = count(1)
@@ -57,32 +59,44 @@ class Worker:
         async with self._starting:
             if self.hello is not None:
                 return self.hello
-            await self._close()
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=_clean_environment() if self._environment is None else dict(self._environment),
-                cwd="/",
-                start_new_session=True,
-                limit=1 << 20,
-            )  # fmt: skip
-            self._tail.clear()
-            self._readers = [asyncio.create_task(self._read_stderr(self._process))]
-            first = await self._next_reply(self._process)
-            if not isinstance(first, Hello):
-                await asyncio.wait(self._readers, timeout=1)
-                raise WorkerDied(self.module, self._tail_text())
-            self.hello = first
-            self._readers.append(asyncio.create_task(self._read_replies(self._process)))
-            return first
+            self.hello = await self._open()
+            return self.hello
+
+    async def _open(self) -> Hello:
+        """Start a server in whatever way this worker does it. `WorkerDied` if it never gets ready."""
+        return await self._launch(self._command)
+
+    async def _launch(self, command: Sequence[str]) -> Hello:
+        await self._close()
+        self._process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=clean_environment() if self._environment is None else dict(self._environment),
+            cwd="/",
+            start_new_session=True,
+            limit=1 << 20,
+        )  # fmt: skip
+        self._tail.clear()
+        self._readers = [asyncio.create_task(self._read_stderr(self._process))]
+        first = await self._next_reply(self._process)
+        if not isinstance(first, Hello):
+            await asyncio.wait(self._readers, timeout=1)
+            raise WorkerDied(self.module, self._tail_text())
+        self._readers.append(asyncio.create_task(self._read_replies(self._process)))
+        return first
 
     async def run(self, job: Job) -> AsyncIterator[Body | Ended]:
         """Run one job in a fork; yields its answers, and `Ended` last. Leaving early cancels the run.
 
         `WorkerDied` if the server ends meanwhile, `BadAnswer` if the child sends something that is not ours."""
         await self.start()
+        async with contextlib.aclosing(self._answers(job)) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def _answers(self, job: Job) -> AsyncGenerator[Body | Ended]:
         number = next(self._ids)
         queue: asyncio.Queue[Piece | Ended | None] = asyncio.Queue()
         self._runs[number] = queue
@@ -182,7 +196,7 @@ class Worker:
         return self._tail.decode("utf-8", "replace").strip()
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """What a worker may know of the user's environment: where programs are, and the language of messages."""
     keep = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
     clean = {name: os.environ[name] for name in keep if name in os.environ}

@@ -22,20 +22,21 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import msgspec
 
 from tutor.protocol import Limits
-from tutor.wire import Began, Body, Broken, Cancel, Ended, Hello, Job, Piece, Reply, Request, Start
+from tutor.wire import Began, Body, Broken, Cancel, Ended, Hello, How, Job, Piece, ProofJob, Reply, Request, Start
 from tutor.workers import confine
 from tutor.workers.frames import BadFrame, FrameBuffer, write_frame
+from tutor.workers.jail import Jail
+from tutor.workers.proof import prove
 
 Send = Callable[[Body], None]
 Handler = Callable[[Job, Send], None]
-How = Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
 
-MEMORY_CHECK_SECONDS = 0.1
+WATCH_SECONDS = 0.1
 LAST_WORDS_SECONDS = 0.3
 """So long before its wall limit a run says on stderr where it is."""
 LIMIT_EXIT = 77
@@ -60,16 +61,20 @@ class Run:
     how: How | None = None
 
 
-def serve(handler: Handler, hello: Hello) -> None:
-    """Serve until stdin ends. Call it once, after everything that the jobs need has been imported."""
-    Server(handler).run(hello)
+def serve(handler: Handler, hello: Hello, jail: Jail | None = None) -> None:
+    """Serve until stdin ends. Call it once, after everything that the jobs need has been imported.
+
+    `jail`: how every run confines itself; without one it is tier C."""
+    jail = jail or Jail()
+    Server(handler, jail).run(msgspec.structs.replace(hello, isolation=jail.tier))
 
 
 class Server:
     """The loop of a fork server."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, jail: Jail) -> None:
         self._handler = handler
+        self._jail = jail
         self._requests = os.dup(0)
         self._answers = os.dup(1)
         null = os.open(os.devnull, os.O_RDWR)
@@ -79,7 +84,7 @@ class Server:
         self._runs: dict[int, Run] = {}
         self._incoming = FrameBuffer()
         self._decode = msgspec.msgpack.Decoder(Request).decode
-        self._checked_memory = 0.0
+        self._looked = 0.0
 
     def run(self, hello: Hello) -> None:
         confine.become_subreaper()
@@ -108,7 +113,7 @@ class Server:
                 self._finish(run)
 
     def _patience(self) -> float | None:
-        return MEMORY_CHECK_SECONDS if self._runs else None
+        return WATCH_SECONDS if self._runs else None
 
     def _say(self, reply: Reply) -> None:
         try:
@@ -139,7 +144,8 @@ class Server:
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _child(self._handler, start.job, limits, home, server, reply_write, output_write)
+            handler = _prove if isinstance(start.job, ProofJob) else self._handler
+            _child(handler, start.job, self._jail, home, server, reply_write, output_write)
         os.close(reply_write)
         os.close(output_write)
         run = Run(
@@ -185,18 +191,18 @@ class Server:
 
     def _enforce(self) -> None:
         now = time.monotonic()
-        check_memory = now - self._checked_memory >= MEMORY_CHECK_SECONDS
-        if check_memory:
-            self._checked_memory = now
+        look = now - self._looked >= WATCH_SECONDS
+        if look:
+            self._looked = now
         for run in self._runs.values():
             if run.how is None and now - run.began > run.limits.wall_seconds:
                 run.how = "wall"
+            elif run.how is None and look:
+                run.how = _uses_too_much(run)
+            else:
+                continue
+            if run.how is not None:
                 self._kill(run)
-            elif run.how is None and check_memory:
-                allowed = run.limits.data_bytes or confine.default_data_bytes()
-                if confine.resident_bytes(run.pid) > allowed:
-                    run.how = "memory"
-                    self._kill(run)
 
     def _reap(self) -> None:
         for run in list(self._runs.values()):
@@ -241,17 +247,32 @@ class Server:
                     os.waitpid(pid, os.WNOHANG)
 
 
+def _uses_too_much(run: Run) -> How | None:
+    """What a run uses more of than it may. The kernel has no limit for these that holds for one run."""
+    if confine.resident_bytes(run.pid) > (run.limits.data_bytes or confine.default_data_bytes()):
+        return "memory"
+    if confine.threads_of(run.pid) > (run.limits.threads or confine.default_threads()):
+        return "threads"
+    return "disk" if confine.fills_the_disk(run.home, run.limits.disk_bytes) else None
+
+
 def _kill_group(group: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
-def _child(handler: Handler, job: Job, limits: Limits, home: Path, server: int, replies: int, output: int) -> NoReturn:
+def _prove(job: Job, send: Send) -> None:
+    assert isinstance(job, ProofJob)
+    prove(job, send)
+
+
+def _child(handler: Handler, job: Job, jail: Jail, home: Path, server: int, replies: int, output: int) -> NoReturn:
     """Everything a forked child does. It leaves by `os._exit`, so nothing of the server runs twice."""
     code = 0
     try:
         gc.unfreeze()
-        confine.confine(limits, home, server, {replies}, output)
+        limits = job.limits
+        confine.confine(limits, jail, home, server, {replies}, output)
         faulthandler.dump_traceback_later(max(limits.wall_seconds - LAST_WORDS_SECONDS, 0.1))
 
         def send(body: Body) -> None:

@@ -15,9 +15,25 @@ from pathlib import Path
 
 import msgspec
 
-from tutor.wire import Began, Body, Broken, Cancel, Compiled, CompileJob, Ended, Hello, Piece, Reply, Request, Start
-from tutor.workers.confine import die_with_parent
+from tutor.wire import (
+    Began,
+    Body,
+    Broken,
+    Cancel,
+    Compiled,
+    CompileJob,
+    Ended,
+    Hello,
+    Piece,
+    ProofJob,
+    Reply,
+    Request,
+    Start,
+)
+from tutor.workers.confine import die_with_parent, lock
 from tutor.workers.frames import HEADER, write_frame
+from tutor.workers.jail import Jail, jail_named
+from tutor.workers.proof import prove
 
 
 def main() -> None:
@@ -29,8 +45,11 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(2, 1)  # what libtpu prints must not mix with the answers
     folder = Path(tempfile.mkdtemp(prefix="kerneltutor-compile-"))
+    jail = jail_named(sys.argv)
     try:
-        _serve(requests, answers, folder)
+        os.chdir(folder)
+        lock(jail, folder)  # before there is any other thread, since it holds for those that come after
+        _serve(requests, answers, folder, jail)
     except (EOFError, BrokenPipeError):
         pass
     finally:
@@ -39,12 +58,12 @@ def main() -> None:
         os._exit(0)  # libtpu's threads are not waited for
 
 
-def _serve(requests: int, answers: int, folder: Path) -> None:
+def _serve(requests: int, answers: int, folder: Path, jail: Jail) -> None:
     def say(reply: Reply) -> None:
         write_frame(answers, msgspec.msgpack.encode(reply))
 
     versions = _load(folder)
-    say(Hello(versions=versions))
+    say(Hello(versions=versions, isolation=jail.tier))
     decode = msgspec.msgpack.Decoder(Request).decode
     while True:
         request = decode(_frame(requests))
@@ -52,8 +71,14 @@ def _serve(requests: int, answers: int, folder: Path) -> None:
             continue  # a compile cannot be stopped half-way; the front does not read its answer any more
         say(Began(id=request.id, group=os.getpid()))
         began = time.monotonic()
-        body = _do(request, folder, versions["libtpu"])
-        say(Piece(id=request.id, body=msgspec.msgpack.encode(body)))
+
+        def send(body: Body, number: int = request.id) -> None:
+            say(Piece(id=number, body=msgspec.msgpack.encode(body)))
+
+        if isinstance(request.job, ProofJob) and jail.tier != "C":  # a program that is started would take its place
+            prove(request.job, send)
+        else:
+            send(_do(request, folder, versions["libtpu"]))
         say(Ended(id=request.id, how="done", seconds=time.monotonic() - began))
 
 
