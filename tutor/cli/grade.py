@@ -20,7 +20,6 @@ from tutor.grade.journal import Journal
 from tutor.grade.judging import Asked, Judging, verdict_folder
 from tutor.grade.names import Slugs
 from tutor.grade.overrides import read_overrides
-from tutor.grade.records import Tier
 from tutor.grade.roster import read_roster
 from tutor.grade.run import Run
 from tutor.grade.run import grade as run_class
@@ -28,6 +27,7 @@ from tutor.grade.submissions import Class, find_class
 from tutor.grade.tally import Tally
 from tutor.ladder.check import Ladder
 from tutor.ladder.proof_cache import Proofs
+from tutor.protocol import Tier
 from tutor.sets import ExerciseSet
 from tutor.sets.key import seed_key
 
@@ -82,7 +82,7 @@ def grade(
             tier = await proved_tier(ladder, allow_weak=allow_weak)
             asked = Asked(tier, not no_compile, chips, secret)
             run = Run(exercises, students, asked, overrides, wanted, roster is not None, accept_lower)
-            judging = Judging(ladder, Ladder, Proofs(verdict_folder()), asked, wanted)
+            judging = Judging(ladder, lambda: Ladder(isolation=tier), Proofs(verdict_folder()), asked, wanted)
             with Journal(out, write=not dry_run) as journal:
                 return await _grade(run, judging, journal, out, dry_run=dry_run)
         finally:
@@ -93,12 +93,13 @@ def grade(
 
 async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
     """The isolation of this run. `Refused` if it is the weakest, and that was not allowed."""
-    hello = await ladder.stage.start()
-    if hello.isolation == "C" and not allow_weak:
+    isolation = await ladder.isolation()
+    say(f"Attempts run in {isolation.words}.")
+    if isolation.tier == "C" and not allow_weak:
         message = "Attempts would only be held by limits here (tier C): a student's program could read your files."
         hint = "`kerneltutor doctor` says what is missing. With --allow-weak it is graded all the same."
         raise Refused("weak_isolation", message, hint)
-    return hello.isolation
+    return isolation.tier
 
 
 async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry_run: bool) -> int:

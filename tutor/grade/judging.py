@@ -11,11 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from tutor.grade.records import Tier
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished
 from tutor.ladder.proof_cache import Proofs, cache_folder, key
-from tutor.protocol import Record, StageName, Verdict
+from tutor.protocol import Record, StageName, Tier, Verdict
 from tutor.sets.exercise import Exercise
 
 
@@ -113,6 +112,8 @@ class Judging:
         wrong = [stage for stage in verdict.stages if stage.status == "error"]
         if wrong:
             return Outcome(None, f"{wrong[0].name}: {wrong[0].reason}")
+        if verdict.environment.isolation != self._asked.tier:
+            return Outcome(None, f"it ran in tier {verdict.environment.isolation}, not in {self._asked.tier}")
         return Outcome(verdict)
 
     def _name(self, exercise: Exercise, source: bytes) -> str:

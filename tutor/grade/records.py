@@ -6,13 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from tutor.protocol import Record, StageName, StageResult, Verdict
+from tutor.protocol import Record, StageName, StageResult, Tier, Verdict
 
 RECORD_SCHEMA = "kerneltutor.record/1"
 REPORT_SCHEMA = "kerneltutor.report/1"
 
-Tier = Literal["A", "B", "C"]
-"""The isolation that a run was proved to have."""
 GradeStatus = Literal[
     "passed", "partial", "failed", "invalid", "timeout", "unconfirmed", "infra_error", "suspicious"
 ]  # fmt: skip
