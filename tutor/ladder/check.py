@@ -30,6 +30,7 @@ from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Tier, Timing
 from tutor.sets.exercise import Exercise
 
+STAGE = "tutor.stage"
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
 
 
@@ -40,7 +41,7 @@ class Ladder:
     must prove, else it does not start; without it each takes the best that proves itself here."""
 
     def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None) -> None:
-        self.stage = stage or JailedWorker("tutor.stage", isolation)
+        self.stage = stage or JailedWorker(STAGE, isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
         self.compiler = Compiler(JailedWorker("tutor.judge.compile", isolation))
         self._values: dict[tuple[str, str, int], bytes] = {}
@@ -292,10 +293,15 @@ class Check:
 
 
 def our_fault(name: StageName, error: WorkerDied | BadAnswer | Failed, seconds: float) -> StageResult:
-    """The result of a stage that could not be run, through no fault of the attempt."""
+    """The result of a stage that could not be run: through no fault of the attempt, unless it forged an answer."""
     if isinstance(error, WorkerDied):
         message = "A worker process of the tutor ended while it ran this stage. It is started again for the next check."
         found = finding("KT902", message, raw=error.tail or None)
+    elif isinstance(error, BadAnswer) and error.module == STAGE:
+        # There the attempt's own Python runs, and nothing else of ours ever writes what cannot be read.
+        message = "The process that ran your program answered with something that no stage of the tutor says."
+        forged = finding("KT830", message, raw=str(error), hint="Leave open descriptors alone that are not your own.")
+        return stage_result(name, [forged], seconds=seconds)
     elif isinstance(error, BadAnswer):
         found = finding("KT903", "A worker of the tutor answered with something that is not a record.", raw=str(error))
     else:

@@ -92,8 +92,7 @@ async def _ruled(runs: Runs, job: StructureJob | WitnessJob) -> list[Finding]:
         elif isinstance(answer, Broken):
             raise Failed(answer)
         elif isinstance(answer, Ended) and ruled is None:
-            words = ending(answer, "structure", wall_seconds=RUN_LIMITS.wall_seconds)
-            raise Failed(Broken(words.message, answer.printed))
+            return [ending(answer, "structure", wall_seconds=RUN_LIMITS.wall_seconds)]  # it was the attempt's to judge
     return ruled.findings if ruled else []
 
 

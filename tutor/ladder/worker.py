@@ -29,7 +29,11 @@ class WorkerDied(Exception):
 
 
 class BadAnswer(Exception):
-    """A child sent bytes that are no record of ours."""
+    """A child of a server of `module` sent bytes that are no record of ours."""
+
+    def __init__(self, module: str, message: str) -> None:
+        super().__init__(message)
+        self.module = module
 
 
 class Worker:
@@ -154,7 +158,7 @@ class Worker:
         try:
             return self._decode_body(piece.body)
         except msgspec.MsgspecError as error:
-            raise BadAnswer(str(error)) from None
+            raise BadAnswer(self.module, str(error)) from None
 
     async def _send(self, request: Start | Cancel) -> None:
         process = self._process
