@@ -105,7 +105,7 @@ async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
 async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry_run: bool) -> int:
     told: list[Change] = []
     failed = 0
-    tally = Tally()
+    tally = Tally(run.exercises.slugs)
     with counting("grading", len(run.students.submissions)) as count:
         async for changes in run_class(run, judging, journal):
             for change in changes:
@@ -117,6 +117,8 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
                 elif change.writes:
                     journal.add(change.record)
             count(1)
+    place = {key: number for number, key in enumerate(run.order)}
+    told.sort(key=lambda change: place[change.record.key])
     notes = list(_notes(run, journal, told if not dry_run else []))
     if not dry_run:
         journal.finish(run.order)
@@ -164,13 +166,8 @@ def _notes(run: Run, journal: Journal, told: list[Change]) -> Iterator[str]:
 
 
 def _show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
-    for change in told:
-        was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
-        words = f"{change.record.student}  {change.record.exercise}  {was} -> "
-        words += f"{change.found.status} {change.found.score:g}"
-        click.echo(one_line(words + ("  (the earlier result stands)" if change.kind == "kept" else "")))
     if told:
-        click.echo()
+        click.echo("\n".join(table([_told(change) for change in told])) + "\n")
     statuses = tally.present
     rows = [["exercise", *statuses, "mean"]]
     for slug, one in tally.exercises.items():
@@ -181,3 +178,11 @@ def _show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None
             click.echo(f"{slug}: {code} {title}: {count}")
     if not dry_run:
         click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")
+
+
+def _told(change: Change) -> list[str]:
+    """A change as cells: who, what was recorded, what was found."""
+    was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
+    found = f"-> {change.found.status} {change.found.score:g}"
+    note = "the earlier result stands" if change.kind == "kept" else ""
+    return [one_line(change.record.student), change.record.exercise, was, found, note]
