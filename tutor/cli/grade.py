@@ -110,7 +110,7 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
         async for changes in run_class(run, judging, journal):
             for change in changes:
                 failed += change.found.status == "infra_error"
-                if change.kind in ("kept", "lowered") or (dry_run and change.kind != "same"):
+                if change.differs and (dry_run or change.was is not None):
                     told.append(change)
                 if dry_run:
                     tally.add(change.record)
