@@ -10,6 +10,7 @@ from tutor.protocol import CommandError, Verdict
 from tutor.record import Document
 from tutor.sets import ExerciseManifest, SetManifest
 from tutor.sets.manifest import HiddenManifest
+from tutor.sets.submission import Submission
 
 SCHEMAS = {
     "set.toml": SetManifest,
@@ -18,6 +19,7 @@ SCHEMAS = {
     "verdict": Verdict,
     "error": CommandError,
     "progress": Document,
+    "submission": Submission,
 }
 FOLDER = Path(__file__).parent / "schemas"
 
