@@ -46,23 +46,21 @@ class ArchiveLimits:
     archive_bytes: int = 64 << 20
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a file's name is that of an archive we read."""
-    return path.name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2"))
-
-
 def read_archive(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> dict[str, bytes]:
     """The regular files of a zip or tar archive (also gzip or bzip2), by name, in the archive's order.
 
     What it is follows from its content. `ArchiveError` says why it is refused, and names the file inside."""
+    return archive_files(read_bytes(path, limits), str(path), limits)
+
+
+def read_bytes(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> bytes:
+    """The bytes of an archive; `ArchiveError` if it cannot be read or is too large."""
     try:
-        size = path.stat().st_size
-        if size > limits.archive_bytes:
+        if path.stat().st_size > limits.archive_bytes:
             raise ArchiveError(f"{path}: the archive is larger than {_mib(limits.archive_bytes)}.")
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise ArchiveError(f"{path}: cannot be read: {error.strerror}.") from None
-    return archive_files(data, str(path), limits)
 
 
 def archive_files(data: bytes, name: str, limits: ArchiveLimits = ArchiveLimits()) -> dict[str, bytes]:

@@ -78,7 +78,10 @@ def make_submission(
         set=exercises.id,
         set_sha256=exercises.public_sha256,
         created=created.astimezone(datetime.UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z"),
-        versions={"python": platform.python_version(), **{name: _version(name) for name in ("kerneltutor", "jax")}},
+        versions={
+            "python": platform.python_version(),
+            **{name: package_version(name) for name in ("kerneltutor", "jax")},
+        },
         files=[
             SubmittedFile(exercise=slugs[name], file=name, sha256=hashlib.sha256(files[name]).hexdigest())
             for name in sorted(files)
@@ -155,7 +158,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
+    """The version of an installed package, or "none"."""
     try:
         return version(package)
     except PackageNotFoundError:
