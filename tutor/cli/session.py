@@ -29,6 +29,12 @@ class Session:
     def set(self) -> ExerciseSet:
         return open_set(self.set_name)
 
+    def require_jax(self) -> None:
+        """`SetError` if the set is made for another JAX: its verdicts would be worth nothing."""
+        from tutor.sets.versions import require_jax
+
+        require_jax(self.set)
+
     @cached_property
     def workspace(self) -> Workspace:
         return Workspace(workspace_root(self.workspace_name))

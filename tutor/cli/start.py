@@ -129,6 +129,7 @@ def open_tutor(session: Session) -> int:
         raise Refused("no_terminal", "The tutor's screen needs a terminal.", hint)
     from tutor.tui.app import run
 
+    session.require_jax()
     course = Course(session)
     try:
         records = Records(session.set, session.history)
