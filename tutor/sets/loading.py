@@ -14,6 +14,7 @@ from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSlug, did
 from tutor.sets.exercise import KEY_FILE, Exercise, hash_files, raise_problems, read_exercise
 from tutor.sets.locate import line_of
 from tutor.sets.manifest import SetManifest
+from tutor.sets.packed import figures_of
 from tutor.sets.reading import read_manifest, read_text
 
 Origin = Literal["built-in", "folder", "archive", "package"]
@@ -112,6 +113,7 @@ def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
     manifest, text = read_manifest(path, SetManifest)
     raise_problems(path, text, check_set(manifest))
     _check_folders(root, manifest, path, text)
+    figures = figures_of(root)
     exercises: list[Exercise] = []
     broken: list[Broken] = []
     for chapter in manifest.chapters:
@@ -126,7 +128,7 @@ def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
                 if twin := next((e for e in exercises if e.slug == exercise.slug), None):
                     message = f'two exercises have the slug "{twin.slug}"; the other is {twin.folder}.'
                     raise ManifestError(folder / "exercise.toml", [Problem(("slug",), message)])
-                exercises.append(exercise)
+                exercises.append(replace(exercise, figures=tuple(figures.get(exercise.slug, ()))))
             except SetError as error:
                 broken.append(Broken(folder.name[3:], chapter, int(folder.name[:2]), error))
     origin = origin or ("built-in" if root == builtin_root() else "folder")

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
-from tutor.protocol import Record
-from tutor.sets.archive import ArchiveError, write_archive
+from tutor.protocol import Figures
+from tutor.sets.archive import write_archive
 from tutor.sets.errors import SetError
 from tutor.sets.exercise import set_files
 from tutor.sets.loading import ExerciseSet
+from tutor.sets.packed import MANIFEST, Audience, Pack
 from tutor.sets.reading import read_text
 from tutor.sets.submission import package_version
-
-SCHEMA = "kerneltutor.pack/1"
-MANIFEST = "pack.json"
-Audience = Literal["student", "instructor"]
 
 _SECRET = re.compile(r"(reference|xla|right_.*|wrong_.*)\.py|(hidden|mutants)\.toml|.*\.key")
 
 
-class Pack(Record, frozen=True, kw_only=True):
-    """`pack.json`. `set_sha256` is the hash of `exercises/`, which students and instructor have in common: for each
-    file in the order of its name, the line `exercises/NAME`, a zero byte, the sha256 of its bytes in hexadecimal, and a
-    line feed; then the sha256 of all that. Hidden files and `__pycache__` do not count. `content_sha256` goes over
-    `solutions/` as well, in the same way, and is null in a student's pack. The secret key is in neither."""
-
-    schema: str = SCHEMA
-    audience: Audience
-    set: str
-    title: str
-    set_sha256: str
-    content_sha256: str | None
-    kerneltutor: str
-
-
-def pack(exercises: ExerciseSet, audience: Audience) -> tuple[Pack, bytes]:
-    """What is said of a pack, and the archive. The same set gives the same bytes, wherever and whenever.
+def pack(
+    exercises: ExerciseSet, audience: Audience, figures: Mapping[str, Sequence[Figures]] = {}
+) -> tuple[Pack, bytes]:
+    """What is said of a pack, and the archive. The same set gives the same bytes, wherever and whenever. `figures` are
+    those of the references, by slug, where a rule compares with them; a student's pack has them instead.
 
     A student's has `exercises/` alone: no solution, no hidden case, no key. `SetError` if the set has an exercise that
     cannot be loaded, a link, or a file in `exercises/` that belongs into `solutions/`."""
@@ -61,6 +46,7 @@ def pack(exercises: ExerciseSet, audience: Audience) -> tuple[Pack, bytes]:
         set_sha256=exercises.public_sha256,
         content_sha256=exercises.sha256 if audience == "instructor" else None,
         kerneltutor=package_version("kerneltutor"),
+        figures={slug: list(found) for slug, found in sorted(figures.items())} if audience == "student" else {},
     )
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     return manifest, write_archive({MANIFEST: text, **files}, secret=secret)
@@ -80,17 +66,6 @@ def check_whole(exercises: ExerciseSet, *, solutions: bool) -> None:
         if solutions:
             exercise.cases(hidden=True)
             _ = exercise.wrongs
-
-
-def read_pack(data: bytes, name: str) -> Pack:
-    """What a pack says of itself; `name` is only for messages. `ArchiveError` if it cannot be read."""
-    try:
-        found = msgspec.json.decode(data, type=Pack)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ArchiveError(f"{name}: {MANIFEST} cannot be read: {error}") from None
-    if found.schema != SCHEMA:
-        raise ArchiveError(f'{name}: {MANIFEST} has the schema "{found.schema}"; this kerneltutor knows {SCHEMA}.')
-    return found
 
 
 def _read(root: Path, folder: str) -> dict[str, bytes]:

@@ -26,12 +26,12 @@ FIRST_SLUG = "add_blocks"
 def new_set(folder: Path, *, set_id: str | None = None, title: str | None = None, slug: str = FIRST_SLUG) -> list[Path]:
     """Make a set of one exercise in a folder that is empty or not there yet, with a secret key; returns its files.
 
-    The id is by default made from the folder's name, and the title from the id. `SetError` if a name cannot be used, or
+    Without an id or a title they are made from the folder's name. `SetError` if a name cannot be used, or
     the folder holds something."""
     name = set_id or re.sub(r"[^a-z0-9_.-]+", "-", folder.absolute().name.lower()).strip("-._")
     _check_name("id", name, SET_ID, "small letters, digits, _, - and .", "Give one with --id.")
     _check_name("slug", slug, SLUG, "small letters, digits and _", "Give one with --slug.")
-    heading = _title(title or re.sub(r"[-_.]+", " ", name).capitalize())
+    heading = _title(title or set_id or folder.absolute().name)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         hint = "Give a folder that is empty or not there; `set new --exercise SLUG` adds to a set."
         raise SetError(f"{folder} is there already, and holds something.", hint)

@@ -13,7 +13,7 @@ from tutor.sets.archive import ArchiveError, archive_files, read_bytes
 from tutor.sets.cache import cache_folder
 from tutor.sets.errors import SetError
 from tutor.sets.exercise import KEY_FILE, hash_files
-from tutor.sets.pack import MANIFEST, read_pack
+from tutor.sets.packed import MANIFEST, read_pack
 
 _SET = "exercises/set.toml"
 
