@@ -66,8 +66,8 @@ def test_the_variable_stands_where_no_option_does(tiny: Path) -> None:
     ("name", "error", "words"),
     [
         ("palas", UnknownSet, 'Did you mean "pallas"?'),
-        ("none/such", SetError, "There is no file or folder none/such."),
-        ("hw1.zip", SetError, "There is no file or folder hw1.zip."),
+        ("none/such", UnknownSet, 'There is no exercise set "none/such". Give a folder'),
+        ("pallas.zip", UnknownSet, 'There is no exercise set "pallas.zip". Give a folder'),
     ],
 )
 def test_unknown(name: str, error: type[SetError], words: str) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 import click
 
 from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.listing import say_broken
 from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import plural
 from tutor.record import History
@@ -31,7 +32,7 @@ _SAID: dict[State, tuple[str, str]] = {
 @click.argument("slugs", metavar="[SLUG]...", type=SLUG, nargs=-1)
 @click.option("--id", "student", metavar="ID", help="Your id, as your instructor knows you. It also names the archive.")
 @click.option("-o", "--output", "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="The archive to write; by default ID.zip (or the set's id) here.")  # fmt: skip
+              help="The archive to write; by default ID.zip (or SET-submission.zip) here.")  # fmt: skip
 @json_option
 @pass_session
 def submit(session: Session, slugs: tuple[str, ...], student: str | None, file: Path | None, as_json: bool) -> int:
@@ -40,8 +41,10 @@ def submit(session: Session, slugs: tuple[str, ...], student: str | None, file: 
     if student is not None:
         check_student(student)
     chosen = [session.exercise(slug) for slug in dict.fromkeys(slugs)] or list(session.set.exercises)
-    place = file or Path(f"{student or session.set.id}.zip")
+    place = file or Path(f"{student or session.set.id + '-submission'}.zip")
     _check_place(place)
+    if not slugs:
+        say_broken(session.set)
     history = session.try_history()
     states: dict[str, State] = {}
     attempts: list[tuple[Exercise, bytes]] = []
@@ -67,7 +70,7 @@ def submit(session: Session, slugs: tuple[str, ...], student: str | None, file: 
     for slug, state in states.items():
         mark, words = _SAID[state]
         say(f"{mark} {slug.ljust(width)}  {words}")
-    say(f"{plural(len(attempts), 'attempt')} of {len(chosen)} exercises, {len(data):,} bytes. Hand in this file:")
+    say(f"{len(attempts)} of {plural(len(chosen), 'exercise')}, {len(data):,} bytes. Hand in this file:")
     click.echo(place)
     return ExitCode.DONE
 

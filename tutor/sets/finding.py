@@ -63,9 +63,8 @@ def locate_set(name: str | Path | None = None, environment: Mapping[str, str] = 
         return installed
     if path.is_dir():
         raise SetError(f"{path} holds no exercise set.", "A set is a folder with exercises/set.toml in it.")
-    if path.name != str(chosen) or path.suffix in (".zip", ".tar", ".gz", ".tgz", ".bz2"):
-        raise SetError(f"There is no file or folder {path}.", _HINT)
-    raise UnknownSet(str(chosen), nearest(str(chosen), known_names()), _HINT)
+    is_path = path.name != str(chosen) or path.suffix in (".zip", ".tar", ".gz", ".tgz", ".bz2")
+    raise UnknownSet(str(chosen), None if is_path else nearest(str(chosen), known_names()), _HINT)
 
 
 def known_names() -> list[str]:
