@@ -132,7 +132,7 @@ def test_half_a_copy_is_made_again(tiny: Path, tmp_path: Path) -> None:
     ],
 )
 def test_archives_that_are_no_sets(tmp_path: Path, data: Path, files: dict[str, bytes], words: str) -> None:
-    with pytest.raises(ArchiveError, match=words):
+    with pytest.raises(SetError, match=words):
         locate_set(write_tar(tmp_path / "hw.tgz", files))
     assert not list((data / "sets").glob("*")) and not (tmp_path / "up").exists()
 

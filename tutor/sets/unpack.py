@@ -21,7 +21,7 @@ _SET = "exercises/set.toml"
 def unpack(path: Path) -> Path:
     """The root of the set in an archive: zip or tar, made by `set pack` or by hand, with or without a folder around it.
 
-    `ArchiveError` says what is wrong with it; a pack whose files are not what was packed is refused."""
+    `SetError` says what is wrong with it; a pack whose files are not what was packed is refused."""
     data = read_bytes(path)
     target = cache_folder("sets") / hashlib.sha256(data).hexdigest()
     if (target / _SET).is_file():
