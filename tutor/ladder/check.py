@@ -94,12 +94,7 @@ class Ladder:
     ) -> KernelsTraced | None:
         """What a program does, without judging it; None if it does not trace. `whole`: the jaxpr of the whole program
         with its index maps (of a predict exercise there is none)."""
-        traced: KernelsTraced | None = None
-        async with contextlib.aclosing(self.check(exercise, source, path, target="trace", whole_jaxpr=whole)) as events:
-            async for event in events:
-                if isinstance(event, KernelsTraced):
-                    traced = event
-        return traced
+        return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
 
     async def aclose(self) -> None:
         """End the workers."""
@@ -117,6 +112,16 @@ async def follow(check: Check) -> AsyncGenerator[Event]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+async def trace_of(check: AsyncGenerator[Event]) -> KernelsTraced | None:
+    """What a check tells of the kernels; None if the attempt does not trace."""
+    traced: KernelsTraced | None = None
+    async with contextlib.aclosing(check) as events:
+        async for event in events:
+            if isinstance(event, KernelsTraced):
+                traced = event
+    return traced
 
 
 class Check:

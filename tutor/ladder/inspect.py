@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from tutor.findings import finding
-from tutor.ladder.check import AVAILABLE, Check, Ladder, follow, our_fault
+from tutor.ladder.check import AVAILABLE, Check, Ladder, follow, our_fault, trace_of
 from tutor.ladder.endings import ending
-from tutor.ladder.events import Event, StageStarted
+from tutor.ladder.events import Event, KernelsTraced, StageStarted
 from tutor.ladder.runs import RUN_LIMITS, Failed
 from tutor.ladder.subject import Subject, wanted_stages
 from tutor.ladder.verdict import stage_result
@@ -31,7 +31,8 @@ STRANGE = ("JAX_", "XLA_", "TPU_", "LIBTPU_", "PYTHONSTARTUP")
 
 
 class Inspector:
-    """Judges files of the user's own. It is to the screen what `Ladder` is: `stages`, `warm`, `check`, `aclose`.
+    """Judges files of the user's own. It is to the screen what `Ladder` is: `stages`, `warm`, `check`,
+    `trace`, `aclose`.
 
     `function` is judged. Without `jail` the file may import from its own folder, the working directory and all of the
     user's Python environment; with it, it runs as an attempt at an exercise does. `chips` are those to compile for."""
@@ -80,6 +81,12 @@ class Inspector:
             async for event in events:
                 if event != StageStarted(name="load"):
                     yield event
+
+    async def trace(
+        self, exercise: object, source: bytes, path: Path | str, *, whole: bool = False
+    ) -> KernelsTraced | None:
+        """As `Ladder.trace`."""
+        return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
 
     async def aclose(self) -> None:
         """End the workers."""
