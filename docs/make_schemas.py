@@ -10,6 +10,7 @@ from tutor.protocol import CommandError, Verdict
 from tutor.record import Document
 from tutor.sets import ExerciseManifest, SetManifest
 from tutor.sets.manifest import HiddenManifest
+from tutor.sets.packed import Pack
 from tutor.sets.submission import Submission
 
 SCHEMAS = {
@@ -20,6 +21,7 @@ SCHEMAS = {
     "error": CommandError,
     "progress": Document,
     "submission": Submission,
+    "pack": Pack,
 }
 FOLDER = Path(__file__).parent / "schemas"
 
