@@ -15,7 +15,7 @@ from tutor.sets import ExerciseSet, find_set, load_set
 
 SOURCES = Path(__file__).parents[2] / "tutor"
 
-GRADING = tuple(code for code in codes() if code.startswith("KT8"))
+GRADING = tuple(code for code in codes() if "KT800" <= code <= "KT809" or "KT830" <= code <= "KT849")
 NO_PROGRAM = {
     "KT102": "text cannot hold what is not UTF-8; the test below writes the bytes",
     "KT205": "whatever is known to stop interpret mode makes the stage unavailable",
@@ -28,6 +28,8 @@ NO_PROGRAM = {
     "KT611": "takes arrays of many GiB",
     **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705"), "takes a TPU"),
     **dict.fromkeys(GRADING, "comes of grading a class"),
+    **dict.fromkeys(("KT850", "KT851", "KT852", "KT853", "KT854", "KT855"), "is about an archive, not about a kernel"),
+    "KT860": "is about a copy of a set without solutions",
     "KT901": "a fault of the tutor itself", "KT902": "a worker that dies", "KT903": "a worker that answers nonsense",
     "KT904": "an exercise that is broken",
 }  # fmt: skip
