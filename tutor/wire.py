@@ -40,7 +40,7 @@ type ConfigValue = bool | int | float | str | None
 class OwnFile(Record, frozen=True):
     """How a file that is inspected runs: with its own `make_args`, and JAX set as its `CONFIG` says.
 
-    `import_from` are folders to import modules from, `folder` is the working directory; none in the jail."""
+    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's."""
 
     config: dict[str, ConfigValue] = {}
     import_from: list[str] = []
@@ -215,6 +215,15 @@ class WitnessJob(Record, frozen=True, tag="witness"):
     limits: Limits = Limits()
 
 
+class ScanJob(Record, frozen=True, tag="scan"):
+    """Look an artifact through before anything compiles it. `own`: it is of an inspected file."""
+
+    artifact: bytes
+    case: str
+    own: bool = False
+    limits: Limits = Limits()
+
+
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
@@ -255,6 +264,7 @@ Job = (
     | CompareJob
     | StructureJob
     | WitnessJob
+    | ScanJob
     | CompileJob
 )
 
@@ -361,6 +371,12 @@ class Ruled(Record, frozen=True, tag="ruled"):
     seconds: float
 
 
+class Scanned(Record, frozen=True, tag="scanned"):
+    """What the judge has against an artifact; nothing, if it may be compiled."""
+
+    findings: list[Finding]
+
+
 class Compiled(Record, frozen=True, tag="compiled"):
     """What came of compiling one case for one chip. `unavailable`: this compiler cannot do it, nobody's fault."""
 
@@ -394,7 +410,21 @@ class Denial(Record, frozen=True, tag="denial"):
     detail: str
 
 
-Body = Denial | Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
+Body = (
+    Denial
+    | Scanned
+    | Loaded
+    | Prepared
+    | Traced
+    | Artifact
+    | Simulated
+    | Inputs
+    | Judged
+    | Ruled
+    | Compiled
+    | Timed
+    | Broken
+)
 
 
 # ---------------------------------------------------------------- server -> front
