@@ -176,10 +176,10 @@ async def test_a_submission_that_breaks_the_reading_stops_nobody(
 
     original = module.read
 
-    def fragile(submission, slugs, *, rostered):  # type: ignore[no-untyped-def]
+    def fragile(submission, exercises, *, rostered):  # type: ignore[no-untyped-def]
         if submission.student == "ada":
             raise OSError("the disk is gone")
-        return original(submission, slugs, rostered=rostered)
+        return original(submission, exercises, rostered=rostered)
 
     monkeypatch.setattr(module, "read", fragile)
     hand_in(tmp_path / "class" / "ada", scale=RIGHT)

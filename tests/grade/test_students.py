@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import datetime
+import io
+import tempfile
+import zipfile
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.grade.classes import RIGHT, THREE, hand_in
+from tests.grade.classes import RIGHT, THREE, hand_in, write_set
 from tutor.cli.app import run
 from tutor.grade.names import Slugs, file_names, readable
 from tutor.grade.roster import Enrolled, RosterError, read_roster
 from tutor.grade.submissions import Received, find_class, read
-from tutor.sets import ExerciseSet
+from tutor.sets import ExerciseSet, load_set
+from tutor.sets.archive import write_archive
+from tutor.sets.submission import make_submission
 
 SLUGS = Slugs(["scale", "guess"])
-ONE = Slugs(["scale"])
 
 
-def received(folder: Path, student: str, slugs: Slugs = SLUGS, roster: list[Enrolled] | None = None) -> Received:
-    found = find_class(folder, roster, slugs)
-    submission = next(one for one in found.submissions if one.student == student)
-    return read(submission, slugs, rostered=roster is not None)
+@cache
+def exercises(*, one: bool = False) -> ExerciseSet:
+    """The small set, or its first exercise alone."""
+    whole = load_set(write_set(Path(tempfile.mkdtemp())))
+    return replace(whole, exercises=whole.exercises[:1]) if one else whole
+
+
+def received(folder: Path, student: str, *, one: bool = False, roster: list[Enrolled] | None = None) -> Received:
+    found = find_class(folder, roster, Slugs(exercises(one=one).slugs))
+    submission = next(each for each in found.submissions if each.student == student)
+    return read(submission, exercises(one=one), rostered=roster is not None)
 
 
 def codes(one: Received, slug: str = "scale") -> list[str]:
@@ -44,7 +58,7 @@ def test_every_entry_is_a_student(tmp_path: Path) -> None:
 
 def test_single_files_of_a_set_of_one_exercise(tmp_path: Path) -> None:
     (tmp_path / "ada.py").write_text(RIGHT)
-    assert received(tmp_path, "ada", ONE).attempts["scale"].source == RIGHT.encode()
+    assert received(tmp_path, "ada", one=True).attempts["scale"].source == RIGHT.encode()
     assert find_class(tmp_path, None, SLUGS).submissions == []
 
 
@@ -106,6 +120,49 @@ def test_a_folder_and_an_archive_of_one_student(tmp_path: Path) -> None:
     one = received(tmp_path, "ada")
     assert one.attempts["scale"].source == RIGHT.encode()
     assert sorted(codes(one)) == ["KT805", "KT808"]
+
+
+# ---------------------------------------------------------------- archives made by `submit`
+
+
+def submitted(path: Path, student: str | None = "ada", *, changed: bytes = b"") -> None:
+    """An archive as `submit` makes it; `changed` is put behind the attempt afterwards."""
+    attempt = exercises().exercise("scale"), RIGHT.encode()
+    made = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+    _, data = make_submission(exercises(), [attempt], student=student, created=made)
+    if changed:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            files = {
+                name: archive.read(name) + (changed if name.endswith(".py") else b"") for name in archive.namelist()
+            }
+        data = write_archive(files)
+    path.write_bytes(data)
+
+
+def test_an_archive_of_submit(tmp_path: Path) -> None:
+    submitted(tmp_path / "ada.zip")
+    one = received(tmp_path, "ada")
+    assert one.attempts["scale"].source == RIGHT.encode() and codes(one) == []
+    assert one.submitted_at is None  # what the sender's clock says is no time of handing in
+
+
+@pytest.mark.parametrize(
+    ("name", "student", "changed", "code"),
+    [("bob.zip", "ada", b"", "KT855"), ("ada.zip", "ada", b"# more\n", "KT851"), ("ada.zip", None, b"", None)],
+)
+def test_what_does_not_agree_with_the_manifest_is_flagged(
+    name: str, student: str | None, changed: bytes, code: str | None, tmp_path: Path
+) -> None:
+    submitted(tmp_path / name, student, changed=changed)
+    one = received(tmp_path, name.removesuffix(".zip"))
+    assert one.attempts["scale"].source == RIGHT.encode() + changed
+    assert codes(one) == ([code] if code else [])
+
+
+def test_a_manifest_that_is_nonsense_is_flagged(tmp_path: Path) -> None:
+    hand_in(tmp_path / "ada", scale=RIGHT)
+    (tmp_path / "ada" / "submission.json").write_text("{" * 100_000)
+    assert codes(received(tmp_path, "ada")) == ["KT850"]
 
 
 # ---------------------------------------------------------------- the roster

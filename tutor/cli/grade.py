@@ -28,6 +28,7 @@ from tutor.grade.tally import Tally
 from tutor.ladder.check import Ladder
 from tutor.ladder.proof_cache import Proofs
 from tutor.protocol import Tier
+from tutor.record import data_folder
 from tutor.sets import ExerciseSet
 from tutor.sets.key import seed_key
 
@@ -72,7 +73,7 @@ def grade(
     exercises = _whole_set(session.set)
     students = _class_in(folder, out, roster, exercises)
     chips = chips_named(chip)
-    secret = seed_key(exercises, verdict_folder().parent / "keys" / f"{exercises.id}.key")
+    secret = seed_key(exercises, data_folder() / "keys" / f"{exercises.id}.key")
     overrides = read_overrides(out)
     wanted = jobs or max(2, os.cpu_count() or 2)
 

@@ -10,7 +10,6 @@ from tutor.grade.changes import Change, settle
 from tutor.grade.journal import Journal
 from tutor.grade.judging import Asked, Judging, Outcome
 from tutor.grade.marking import records_of
-from tutor.grade.names import Slugs
 from tutor.grade.overrides import Overrides
 from tutor.grade.submissions import Attempt, Class, Received, Submission, read
 from tutor.sets.exercise import Exercise
@@ -31,11 +30,6 @@ class Run:
     jobs: int
     rostered: bool = False
     accept_lower: bool = False
-
-    @property
-    def slugs(self) -> Slugs:
-        """The exercises by file name."""
-        return Slugs(self.exercises.slugs)
 
     @property
     def order(self) -> list[tuple[str, str]]:
@@ -66,7 +60,7 @@ async def grade(run: Run, judging: Judging, journal: Journal) -> AsyncIterator[l
 async def _student(run: Run, judging: Judging, journal: Journal, submission: Submission) -> list[Change]:
     trouble: str | None = None
     try:
-        received = await asyncio.to_thread(read, submission, run.slugs, rostered=run.rostered)
+        received = await asyncio.to_thread(read, submission, run.exercises, rostered=run.rostered)
     except Exception as error:  # a submission that nobody foresaw must not stop the others
         trouble = f"reading the submission: {type(error).__name__}: {error}"
         received = Received({slug: Attempt(None, []) for slug in run.exercises.slugs}, [], None)

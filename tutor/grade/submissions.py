@@ -15,6 +15,8 @@ from tutor.grade.names import OTHER_ARCHIVES, Slugs, is_archive, is_junk, readab
 from tutor.grade.records import Flag
 from tutor.grade.roster import Enrolled
 from tutor.sets.errors import SetError
+from tutor.sets.loading import ExerciseSet
+from tutor.sets.submission import MANIFEST, doubts
 
 SEPARATOR = "__"
 """Between the student and the exercise in the name of a single file: `ada__row_sums.py`."""
@@ -116,20 +118,24 @@ def _entry(item: os.DirEntry[str], slugs: Slugs) -> tuple[str, Entry] | None:
     return None
 
 
-def read(submission: Submission, slugs: Slugs, *, rostered: bool) -> Received:
+def read(submission: Submission, exercises: ExerciseSet, *, rostered: bool) -> Received:
     """Read one submission. `rostered`: there is a roster, so who is not on it is a remark."""
+    slugs = Slugs(exercises.slugs)
     flags: list[Flag] = []
     files: defaultdict[str, list[File]] = defaultdict(list)
     for entry in submission.entries:
         contents = _contents(entry, slugs, flags)
         flags += contents.flags()
+        handed_in = {str(file.name): file.data for file in contents.files if file.data is not None}
+        for doubt in doubts(handed_in, exercises, submission.student):
+            flags.append(Flag(doubt.code, doubt.message, doubt.evidence and readable(doubt.evidence)))
         for file in contents.files:
             slug = entry.slug or slugs.of(file.name.name)
-            assert slug is not None  # only such files are wanted
-            files[slug].append(file)
+            if slug is not None:
+                files[slug].append(file)
     if len({entry.path for entry in submission.entries if entry.kind != "file"}) > 1:
-        handed_in = ", ".join(readable(entry.path.name) for entry in submission.entries)
-        flags.append(Flag("KT808", "There are several submissions; all were read.", handed_in))
+        entries = ", ".join(readable(entry.path.name) for entry in submission.entries)
+        flags.append(Flag("KT808", "There are several submissions; all were read.", entries))
     if rostered and submission.enrolled is None:
         flags.append(Flag("KT807", "Not on the roster."))
     attempts = {slug: _chosen(files[slug]) for slug in slugs.slugs}
@@ -138,7 +144,7 @@ def read(submission: Submission, slugs: Slugs, *, rostered: bool) -> Received:
 
 def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
     def wanted(name: PurePosixPath) -> bool:
-        return slugs.of(name.name) is not None
+        return slugs.of(name.name) is not None or str(name) == MANIFEST
 
     shown = readable(entry.path.name)
     try:
