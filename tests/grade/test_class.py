@@ -115,7 +115,7 @@ def test_one_job_and_eight_give_the_same_bytes(program: Program) -> None:
 
 
 def test_killed_in_the_middle_and_run_again(program: Program) -> None:
-    for number in range(12):
+    for number in range(6):
         hand_in(program.folder / f"more{number:02}", scale=RIGHT + f"# {number}\n")
     process = program.start("out", "--jobs", "1")
     deadline = time.monotonic() + PATIENCE
@@ -124,18 +124,18 @@ def test_killed_in_the_middle_and_run_again(program: Program) -> None:
     process.kill()
     process.communicate()
     left = program.lines("out")
-    assert 6 <= len(left) < 36
+    assert 6 <= len(left) < 24
     with (program.home / "out" / "records.jsonl").open("ab") as file:
         file.write(left[0][: len(left[0]) // 2])  # as if the machine had gone down while a line was written
     program.grade("out", "--jobs", "2")
-    assert len(program.lines("out")) == 36
+    assert len(program.lines("out")) == 24
     assert {key: one.status for key, one in program.records("out").items() if key in EXPECTED} == EXPECTED
-    program.grade("whole", data="other")
+    program.grade("whole")
     assert program.timeless("out") == program.timeless("whole")
 
 
 def test_interrupted_and_run_again(program: Program) -> None:
-    for number in range(8):
+    for number in range(4):
         hand_in(program.folder / f"more{number:02}", scale=RIGHT + f"# {number}\n")
     process = program.start("out", "--jobs", "1")
     deadline = time.monotonic() + PATIENCE
@@ -145,9 +145,9 @@ def test_interrupted_and_run_again(program: Program) -> None:
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 4
     done = program.records("out")
-    assert 0 < len(done) < 28
+    assert 0 < len(done) < 20
     program.grade("out")
-    assert len(program.records("out")) == 28
+    assert len(program.records("out")) == 20
     assert {key: timeless(one) for key, one in done.items()}.items() <= {
         key: timeless(one) for key, one in program.records("out").items()
     }.items()
@@ -212,7 +212,7 @@ def test_grading_says_what_checking_says(program: Program, warm: Warm) -> None:
     exercise = exercises.exercise("scale")
     secret = read_key(exercises.key_file)
     for student, source in (("ada", RIGHT), ("bob", THREE), ("dee", OUTSIDE)):
-        graded = program.records("out")["" + student, "scale"].verdict
+        graded = program.records("out")[student, "scale"].verdict
         assert graded is not None
         stages = tuple(stage.name for stage in graded.stages)
         same = warm.verdict(exercise, source.encode(), "scale.py", only=stages, hidden=True, key=secret)
