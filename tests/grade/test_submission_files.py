@@ -8,6 +8,7 @@ import socket
 import struct
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -79,14 +80,15 @@ def test_names_that_lead_elsewhere_are_left_out(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
 def test_links_and_devices_in_a_tar_are_left_out(kind: bytes, tmp_path: Path) -> None:
     contents = read(make_tar(tmp_path / "a.tar.gz", ("scale.py", kind, b"/etc/passwd")))
-    assert found(contents) == {}
-    assert contents.left_out == ["scale.py: a link or a device"]
+    assert [(file.data, file.problem) for file in contents.files] == [(None, "It is a link or a special file.")]
+    other = read(make_tar(tmp_path / "b.tar.gz", ("other.py", kind, b"/etc/passwd")))
+    assert other.files == [] and other.left_out == ["other.py: is a link or a special file."]
 
 
 def test_a_link_in_a_zip_is_left_out(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("scale.py")
     link.external_attr = 0o120777 << 16
-    assert found(read(make_zip(tmp_path / "a.zip", (link, b"/etc/passwd")))) == {}
+    assert found(read(make_zip(tmp_path / "a.zip", (link, b"/etc/passwd")))) == {"scale.py": None}
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
@@ -109,10 +111,10 @@ def test_a_zip_that_lies_about_its_sizes(tmp_path: Path) -> None:
 
 
 def test_a_tar_bomb_ends_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "LIMITS", replace(files.LIMITS, total_bytes=1 << 20, files=10))
     path = make_tar(tmp_path / "a.tar.gz", ("big.bin", REG, b"\0" * (8 << 20)), ("scale.py", REG, b"x"))
     assert path.stat().st_size < 100_000
-    with pytest.raises(Unreadable, match="unpacks to more than 1 MiB"):
+    with pytest.raises(Unreadable, match="Unpacked it is too large"):
         read(path)
 
 
@@ -128,7 +130,7 @@ def test_a_tar_header_that_claims_gigabytes_of_names(tmp_path: Path) -> None:
 
 
 def test_too_many_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ENTRIES", 50)
+    monkeypatch.setattr(files, "LIMITS", replace(files.LIMITS, files=50))
     many = [(f"{number}.txt", b"") for number in range(60)]
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -149,7 +151,7 @@ def test_too_many_attempts(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ARCHIVE_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "LIMITS", replace(files.LIMITS, archive_bytes=1 << 20))
     (tmp_path / "a.zip").write_bytes(os.urandom((1 << 20) + 1))
     with pytest.raises(Unreadable, match="larger than 1 MiB"):
         read(tmp_path / "a.zip")
@@ -219,8 +221,11 @@ def test_a_folder_with_links_pipes_and_sockets(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "s"))
     contents = read_folder(folder, wanted)
-    assert found(contents) == {}
-    assert len(contents.left_out) == 4
+    assert found(contents) == {"scale.py": None, "pipe/scale.py": None}
+    assert [file.problem for file in contents.files] == [
+        "It is no regular file.", "It cannot be opened: Too many levels of symbolic links.",
+    ]  # fmt: skip
+    assert contents.left_out == ["linked: a link or a special file", "s: a link or a special file"]
 
 
 def test_a_pipe_or_a_link_is_no_archive(tmp_path: Path) -> None:
@@ -239,4 +244,4 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     Path(os.fsdecode(folder + b"/\xff\x1b[31m")).symlink_to("/")
     contents = read_folder(tmp_path / "folder", wanted)
     assert [file.data for file in contents.files] == [b"x"]
-    assert contents.left_out == ["\\xff\\x1b[31m: a symbolic link, not followed"]
+    assert contents.left_out == ["\\xff\\x1b[31m: a link or a special file"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from tutor.grade.files import FILE_BYTES, Contents, File, Unreadable, read_archive, read_folder, read_regular
-from tutor.grade.names import OTHER_ARCHIVES, Slugs, is_archive, is_junk, readable, without_suffix
+from tutor.grade.files import LIMITS, Contents, File, Unreadable, read_archive, read_folder, read_regular
+from tutor.grade.names import ARCHIVES, Slugs, is_archive, is_junk, readable, without_suffix
 from tutor.grade.records import Flag
 from tutor.grade.roster import Enrolled
 from tutor.sets.errors import SetError
@@ -104,9 +104,7 @@ def _entry(item: os.DirEntry[str], slugs: Slugs) -> tuple[str, Entry] | None:
     if not item.is_file(follow_symlinks=False):
         return stem, Entry(path, "other")
     if is_archive(item.name):
-        return stem, Entry(path, "archive")
-    if is_archive(item.name, OTHER_ARCHIVES):
-        return stem, Entry(path, "other")
+        return stem, Entry(path, "archive" if is_archive(item.name, ARCHIVES) else "other")
     if not item.name.lower().endswith(".py"):
         return None
     student, separator, rest = stem.rpartition(SEPARATOR)
@@ -153,19 +151,13 @@ def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
         if entry.kind == "archive":
             return read_archive(entry.path, wanted)
         if entry.kind == "file":
-            return Contents([_single(entry.path)])
+            one = Contents()
+            one.add(PurePosixPath(entry.path.name), None, lambda: read_regular(entry.path, LIMITS.file_bytes))
+            return one
         raise Unreadable("It is no folder, no zip or tar archive and no Python file.")
     except Unreadable as error:
         flags.append(Flag("KT805", f"The submission cannot be read. {error}", shown))
         return Contents()
-
-
-def _single(path: Path) -> File:
-    name = PurePosixPath(path.name)
-    try:
-        return File(name, read_regular(path, FILE_BYTES))
-    except Unreadable as error:
-        return File(name, None, str(error))
 
 
 def _chosen(files: list[File]) -> Attempt:
