@@ -23,7 +23,7 @@ from tutor.sets.key import read_key
 PATIENCE = 240
 SPY = """\
     SEEN.append(x.shape)
-    print('seen', SEEN)
+    print('seen', SEEN, object(), jax)
     if x.shape == (24, 128):
         raise ValueError(SEEN)
     spec ="""

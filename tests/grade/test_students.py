@@ -174,12 +174,13 @@ def roster(path: Path, text: str) -> list[Enrolled]:
 
 
 def test_who_is_on_the_roster_and_who_is_not(tmp_path: Path) -> None:
-    rows = roster(tmp_path, "Student;name;submission\nada;Ada;4711\nbob;Bob;\nzoe;Zoe;\n")
+    rows = roster(tmp_path, "Student;name;submission\nada;Ada;4711\nbob;Bob;\nzoe;Zoe;4713.zip\n")
     folder = tmp_path / "class"
     hand_in(folder / "4711", scale=RIGHT)
     hand_in(folder / "bob", scale=RIGHT)
     hand_in(folder / "mallory", scale=RIGHT)
     assert [one.student for one in find_class(folder, rows, SLUGS).submissions] == ["ada", "bob", "mallory", "zoe"]
+    assert find_class(folder, rows, SLUGS).missing == ["4713.zip"]
     assert codes(received(folder, "ada", roster=rows)) == []
     assert codes(received(folder, "mallory", roster=rows)) == ["KT807"]
     assert codes(received(folder, "zoe", roster=rows)) == ["KT802"]

@@ -153,6 +153,8 @@ def _class_in(folder: Path, out: Path, roster: Path | None, exercises: ExerciseS
 def _notes(run: Run, journal: Journal, told: list[Change]) -> Iterator[str]:
     for stray in run.students.strays:
         yield f"{stray} is no submission: left out."
+    for name in run.students.missing:
+        yield f"The roster names {name}, which is not in the folder."
     order = set(run.order)
     gone = sorted({student for student, slug in journal.recorded() if (student, slug) not in order})
     if gone:

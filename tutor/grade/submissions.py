@@ -61,10 +61,11 @@ class Received:
 
 @dataclass(frozen=True)
 class Class:
-    """All submissions, by student in order, and the entries of FOLDER that are nobody's."""
+    """All submissions, by student in order; entries of FOLDER that are nobody's; entries that only the roster knows."""
 
     submissions: list[Submission]
     strays: list[str]
+    missing: list[str]
 
 
 def find_class(folder: Path, roster: Sequence[Enrolled] | None, slugs: Slugs) -> Class:
@@ -78,6 +79,7 @@ def find_class(folder: Path, roster: Sequence[Enrolled] | None, slugs: Slugs) ->
     students = {row.student: row for row in roster or ()}
     found: dict[str, Submission] = {row.student: Submission(row.student, enrolled=row) for row in roster or ()}
     strays: list[str] = []
+    missing = set(named)
     for item in entries:
         if is_junk(PurePosixPath(item.name)):
             continue
@@ -87,10 +89,11 @@ def find_class(folder: Path, roster: Sequence[Enrolled] | None, slugs: Slugs) ->
             strays.append(shown)
             continue
         student, entry = told
+        missing -= {shown, student}
         row = named.get(shown) or named.get(student) or students.get(student)
         who = row.student if row else student
         found.setdefault(who, Submission(who)).entries.append(entry)
-    return Class([found[student] for student in sorted(found)], strays)
+    return Class([found[student] for student in sorted(found)], strays, sorted(missing))
 
 
 def _entry(item: os.DirEntry[str], slugs: Slugs) -> tuple[str, Entry] | None:
