@@ -107,22 +107,25 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
     told: list[Change] = []
     failed = 0
     tally = Tally(run.exercises.slugs)
-    with counting("grading", len(run.students.submissions)) as count:
-        async for changes in run_class(run, judging, journal):
-            for change in changes:
-                failed += change.found.status == "infra_error"
-                if change.differs and (dry_run or change.was is not None):
-                    told.append(change)
-                if dry_run:
-                    tally.add(change.record)
-                elif change.writes:
-                    journal.add(change.record)
-            count(1)
+    try:
+        with counting("grading", len(run.students.submissions)) as count:
+            async for changes in run_class(run, judging, journal):
+                for change in changes:
+                    failed += change.found.status == "infra_error"
+                    if change.differs and (dry_run or change.was is not None):
+                        told.append(change)
+                    if dry_run:
+                        tally.add(change.record)
+                    elif change.writes:
+                        journal.add(change.record)
+                count(1)
+    finally:
+        if not dry_run:  # when it is interrupted, too: what is done is kept, in order
+            journal.finish(run.order)
     place = {key: number for number, key in enumerate(run.order)}
     told.sort(key=lambda change: place[change.record.key])
     notes = list(_notes(run, journal, told if not dry_run else []))
     if not dry_run:
-        journal.finish(run.order)
         tally = export(out, journal, run.exercises, notes)
     for note in notes:
         say(note)

@@ -18,7 +18,7 @@ from tutor.sets.loading import ExerciseSet
 
 ACROSS = ("KT203", "KT214")
 """These compare all cases, the hidden ones too, with their names and sizes."""
-FOR_THE_INSTRUCTOR = ("KT807", "KT832", "KT833", "KT835", "KT836", "KT837", "KT838")
+FOR_THE_INSTRUCTOR = ("KT807", "KT835", "KT836", "KT837", "KT838")
 
 
 @dataclass(frozen=True)
