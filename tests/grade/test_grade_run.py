@@ -13,15 +13,14 @@ from tests.grade.classes import (
     RIGHT,
     THREE,
     PretendedLadder,
-    finding,
     hand_in,
     judging_with,
     run_over,
-    stage,
-    verdict,
     whole,
     write_set,
 )
+from tests.unit.verdicts import stage, verdict
+from tutor.findings import finding
 from tutor.grade.changes import Change
 from tutor.grade.journal import Journal
 from tutor.grade.marking import lateness_of

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.grade.classes import finding, stage, verdict, whole
+from tests.grade.classes import whole
+from tests.unit.verdicts import stage, verdict
+from tutor.findings import finding
 from tutor.grade.points import judge, not_asked
 from tutor.protocol import CaseResult, StageResult, Verdict
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,7 @@ def grade(
     """Judge every student's attempts in FOLDER (folders, archives or single files, one student each), on public and
     hidden cases. What was judged before is not judged again, so a run that was stopped goes on where it was."""
     exercises = _whole_set(session.set)
+    session.require_jax()
     students = _class_in(folder, out, roster, exercises)
     chips = chips_named(chip)
     secret = seed_key(exercises, data_folder() / "keys" / f"{exercises.id}.key")
@@ -107,18 +109,20 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
     told: list[Change] = []
     failed = 0
     tally = Tally(run.exercises.slugs)
+    students = len(run.students.submissions)
     try:
-        with counting("grading", len(run.students.submissions)) as count:
-            async for changes in run_class(run, judging, journal):
-                for change in changes:
-                    failed += change.found.status == "infra_error"
-                    if change.differs and (dry_run or change.was is not None):
-                        told.append(change)
-                    if dry_run:
-                        tally.add(change.record)
-                    elif change.writes:
-                        journal.add(change.record)
-                count(1)
+        async with contextlib.aclosing(run_class(run, judging, journal)) as graded:
+            with counting("grading", students) as count:
+                async for changes in graded:
+                    for change in changes:
+                        failed += change.found.status == "infra_error"
+                        if change.differs and (dry_run or change.was is not None):
+                            told.append(change)
+                        if dry_run:
+                            tally.add(change.record)
+                        elif change.writes:
+                            journal.add(change.record)
+                    count(1)
     finally:
         if not dry_run:  # when it is interrupted, too: what is done is kept, in order
             journal.finish(run.order)
