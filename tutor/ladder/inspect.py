@@ -47,9 +47,8 @@ class Inspector:
         self._ladder = Ladder() if jail else Ladder(open_worker())
         self._visible: Path | None = None
 
-    @property
-    def stages(self) -> Sequence[StageName]:
-        """The stages that a whole inspection runs, in order."""
+    def stages(self, exercise: object) -> Sequence[StageName]:
+        """The stages of a whole inspection, in order."""
         return AVAILABLE
 
     async def warm(self) -> None:
