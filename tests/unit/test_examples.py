@@ -27,6 +27,7 @@ NO_PROGRAM = {
     "KT611": "takes arrays of many GiB",
     **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705"), "takes a TPU"),
     "KT810": "JAX refuses to export a program like that", "KT812": "what JAX exports can be read",
+    "KT816": "depends on the machine",
     "KT901": "a fault of the tutor itself", "KT902": "a worker that dies", "KT903": "a worker that answers nonsense",
     "KT904": "an exercise that is broken",
 }  # fmt: skip
