@@ -1,7 +1,9 @@
 """The messages between the front and its workers, and how they are framed.
 
-A frame is a 4-byte big-endian length and one msgpack document. Nothing else crosses: no pickle, and arrays only as
-`.npz` bytes read with `allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
+A frame is a 4-byte big-endian length and one msgpack document. After a `Start` come the bytes of its job, and after a
+`Piece` bytes of the run that it names, which are frames again: a server, of which every run is a copy, hands jobs and
+answers on and holds none of them. Nothing else crosses: no pickle, and arrays only as `.npz` bytes read with
+`allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
 or broken message is an error of that run and never an object.
 """
 
@@ -276,10 +278,11 @@ Job = (
 
 
 class Start(Record, frozen=True, tag="start"):
-    """Run a job in a fork of its own; every answer carries `id`."""
+    """Run a job in a fork of its own: the next `size` bytes, as msgpack. Every answer carries `id`."""
 
     id: int
-    job: Job
+    size: int
+    limits: Limits = Limits()
 
 
 class Cancel(Record, frozen=True, tag="cancel"):
@@ -451,10 +454,12 @@ class Began(Record, frozen=True, tag="began"):
 
 
 class Piece(Record, frozen=True, tag="piece"):
-    """One answer of the child of run `id`: `body` is the msgpack of a `Body`, not yet decoded (it is untrusted)."""
+    """The next `size` bytes are from the child of run `id`: a part of its frames, each the msgpack of a `Body`.
+
+    They may be anything."""
 
     id: int
-    body: bytes
+    size: int
 
 
 How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exit", "reply", "cancelled"]
