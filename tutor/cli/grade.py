@@ -27,7 +27,9 @@ from tutor.grade.run import grade as run_class
 from tutor.grade.submissions import Class, find_class
 from tutor.grade.tally import Tally
 from tutor.ladder.check import Ladder
+from tutor.ladder.jailed import NotIsolated
 from tutor.ladder.proof_cache import Proofs
+from tutor.ladder.worker import WorkerDied
 from tutor.protocol import Tier
 from tutor.record import data_folder
 from tutor.sets import ExerciseSet
@@ -96,7 +98,13 @@ def grade(
 
 async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
     """The isolation of this run. `Refused` if it is the weakest, and that was not allowed."""
-    isolation = await ladder.isolation()
+    try:
+        isolation = await ladder.isolation()
+    except NotIsolated as error:
+        message = "The tier of isolation that was asked for cannot be had here."
+        raise Refused("weak_isolation", message, error.tail) from None
+    except WorkerDied as error:
+        raise Refused("workers", f"{error}: nothing was graded.", error.tail, ExitCode.OURS) from None
     say(f"Attempts run in {isolation.words}.")
     if isolation.tier == "C" and not allow_weak:
         message = "Attempts would only be held by limits here (tier C): a student's program could read your files."
