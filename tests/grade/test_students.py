@@ -91,6 +91,12 @@ def test_of_two_different_files_the_one_nearest_to_the_top_is_judged(tmp_path: P
     assert "old/scale.py" in (flag.evidence or "") and "old" not in flag.message
 
 
+def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
+    hand_in(tmp_path / "ada", Scale=THREE, scale=RIGHT)
+    one = received(tmp_path, "ada")
+    assert one.attempts["scale"].source == RIGHT.encode() and codes(one) == ["KT803"]
+
+
 def test_two_copies_of_one_file_are_nothing_to_speak_of(tmp_path: Path) -> None:
     hand_in(tmp_path / "ada" / "copy", scale=RIGHT)
     hand_in(tmp_path / "ada", scale=RIGHT)
