@@ -164,7 +164,7 @@ def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
 
 
 def _chosen(files: list[File]) -> Attempt:
-    """One file of several for one exercise: one that can be read, nearest to the top, in small letters, first by name."""
+    """One file of several for one exercise: one that can be read, near the top, in small letters, first by name."""
     if not files:
         return Attempt(None, [Flag("KT802", "There is no file for this exercise.")])
     ranked = sorted(files, key=_rank)
