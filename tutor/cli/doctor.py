@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from tutor.cli.errors import ExitCode
-from tutor.cli.machine import Check, Devices, devices, isolation, platform_check, terminal, version
+from tutor.cli.machine import Check, isolation, platform_check, terminal, version
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, paint, wrap
+from tutor.ladder.chip import Devices, devices
 from tutor.ladder.libtpu import libtpu_command
 from tutor.record import HistoryError
 from tutor.sets import SetError

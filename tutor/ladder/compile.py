@@ -13,6 +13,7 @@ from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.timed_case import Lowered, integer_values, lowered, lowered_reference
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
+from tutor.ladder.work import work_of
 from tutor.ladder.worker import WorkerDied
 from tutor.protocol import CaseResult, CaseSpec, Compilation, Finding, StageResult
 from tutor.wire import Attempt, Broken, Compiled, CompileJob
@@ -56,9 +57,7 @@ async def compile_stage(runs: Runs, traced: Tracing, artifacts: Artifacts) -> tu
 
 
 async def _checked(runs: Runs, traced: Tracing, artifact: bytes, case: CaseSpec, chip: str, values: bytes) -> Compiled:
-    facts = traced.facts.get(case.name)
-    kernels = [kernel.kernel for kernel in facts.kernels] if facts else []
-    program = Lowered({chip: artifact}, kernels, [])
+    program = Lowered({chip: artifact}, traced.facts.get(case.name), [])
     is_timed = case.name == runs.subject.time_case.name
     return await _compile(runs, runs.subject.attempt, program, case, chip, values if is_timed else None)
 
@@ -93,7 +92,9 @@ async def _beside_reference(runs: Runs, compilations: list[Compilation], values:
     for one in compilations:
         if one.schedule is not None and program is not None and one.chip in program.artifacts:
             other = await _compile(runs, reference, program, case, one.chip, values)
-            one = msgspec.structs.replace(one, reference=other.compilation.schedule)
+            one = msgspec.structs.replace(
+                one, reference=other.compilation.schedule, reference_work=other.compilation.work
+            )
         found.append(one)
     return found
 
@@ -114,7 +115,10 @@ async def _compile(
     answer = await runs.compiler.compile(job)
     if isinstance(answer, Broken):
         raise Failed(answer)
-    return answer
+    if values is None:
+        return answer
+    compilation = msgspec.structs.replace(answer.compilation, work=work_of(made.facts, case))
+    return msgspec.structs.replace(answer, compilation=compilation)
 
 
 def over_chips(done: Sequence[Compiled]) -> list[Finding]:

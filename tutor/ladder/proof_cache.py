@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tutor.ladder.device import find_device
+from tutor.ladder.chip import find_device
 from tutor.sets.exercise import Exercise
 
 VARIABLE = "KERNELTUTOR_DATA"
