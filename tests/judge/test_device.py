@@ -3,21 +3,9 @@
 import msgspec
 
 from tutor.ladder.check import Ladder
-from tutor.ladder.chip import find_device
 from tutor.ladder.device import time_on
 from tutor.ladder.subject import subject
 from tutor.sets import builtin_root, load_set
-
-
-def test_no_device_is_found_in_an_empty_folder_and_one_where_it_is(tmp_path):
-    assert find_device(tmp_path) is None
-    (tmp_path / "vfio").mkdir()
-    (tmp_path / "vfio" / "vfio").touch()
-    assert find_device(tmp_path) is None, "the control node alone is no TPU"
-    (tmp_path / "vfio" / "0").touch()
-    assert find_device(tmp_path) == str(tmp_path / "vfio" / "0")
-    (tmp_path / "accel0").touch()
-    assert find_device(tmp_path) == str(tmp_path / "accel0")
 
 
 async def timed_on_cpu(program: str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def devices(dev: Path = DEV, proc: Path = PROC) -> Devices:
     complete = True
     for folder in sorted((p for p in proc.glob("[0-9]*") if paths), key=lambda p: int(p.name)):
         try:
-            open_here = {str(fd.readlink()) for fd in _entries(folder / "fd")}
+            open_here = _open_in(folder / "fd")
         except PermissionError:
             complete = False
             continue
@@ -79,12 +79,14 @@ def in_words(holder: Holder) -> str:
     return f"process {holder.pid} ({holder.command})"
 
 
-def _entries(folder: Path) -> Iterable[Path]:
-    """The entries of a process's folder; a process that is gone has none."""
-    try:
-        return [p for p in folder.iterdir() if p.is_symlink()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
+def _open_in(folder: Path) -> set[str]:
+    """What the files in a process's `fd` are. A process, and a file in it, may be gone at any moment."""
+    found: set[str] = set()
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for entry in folder.iterdir():
+            with suppress(OSError):
+                found.add(str(entry.readlink()))
+    return found
 
 
 def _words(folder: Path) -> list[str]:
