@@ -1,7 +1,7 @@
 """Progress and attempts, kept in SQLite."""
 
 from tutor.record.exchange import Document, Merged, export_progress, import_progress, merge_progress, read_progress
-from tutor.record.history import Attempt, History, Progress, open_history
+from tutor.record.history import Attempt, History, Progress, Speed, open_history
 from tutor.record.store import HistoryError, NewerHistory, data_folder
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Merged",
     "NewerHistory",
     "Progress",
+    "Speed",
     "data_folder",
     "export_progress",
     "import_progress",

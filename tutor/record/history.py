@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tutor.protocol import Verdict
-from tutor.record.store import FILE_NAME, clear, connect, data_folder, transaction
+from tutor.record.store import ESTIMATED_SPEED, FILE_NAME, MEASURED_SPEED, clear, connect, data_folder, transaction
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,28 @@ class Attempt:
     sha256: str
     passed: bool
     score: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast one attempt was on one chip, in microseconds. `clock`: `device`, `wall`, or `estimate` (no TPU was used).
+
+    `low` and `high` bound the ratio to the reference where it was measured. `operations` by rate and `moved` bytes are
+    the attempt's work, as in `protocol.Work`."""
+
+    attempt_id: int
+    at: float
+    sha256: str
+    passed: bool
+    chip: str
+    clock: str
+    case: str
+    attempt_us: float
+    reference_us: float | None
+    low: float | None
+    high: float | None
+    operations: dict[str, int]
+    moved: int | None
 
 
 @dataclass(frozen=True)
@@ -92,8 +114,11 @@ class History:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             row,
         )
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
+        made = cursor.lastrowid
+        assert made is not None
+        self.db.execute(f"{MEASURED_SPEED} AND id = ?", (made,))
+        self.db.execute(f"{ESTIMATED_SPEED} AND attempt.id = ?", (made,))
+        return made
 
     def attempts(self, set_id: str, slug: str) -> list[Attempt]:
         """All attempts of one exercise, oldest first."""
@@ -110,6 +135,18 @@ class History:
         """The verdict on that attempt. `KeyError` if there is no such attempt."""
         data = self._one("SELECT verdict FROM attempt WHERE id = ?", attempt_id)
         return msgspec.json.decode(data, type=Verdict)
+
+    def speeds(self, set_id: str, slug: str) -> list[Speed]:
+        """How fast the attempts at one exercise were, oldest first."""
+        query = """
+            SELECT attempt_id, at, sha256, passed, chip, clock, case_name, attempt_us, reference_us, low, high,
+                   operations, moved
+            FROM speed JOIN attempt ON attempt.id = attempt_id WHERE set_id = ? AND slug = ? ORDER BY at, id, chip
+        """
+        return [
+            Speed(*r[:3], bool(r[3]), *r[4:11], msgspec.json.decode(r[11], type=dict[str, int]) if r[11] else {}, r[12])
+            for r in self._rows(query, set_id, slug)
+        ]
 
     # ------------------------------------------------------------ progress
 
