@@ -6,6 +6,7 @@ import hashlib
 import os
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast one attempt was on one chip, in microseconds. `clock`: `device`, `wall`, or `estimate` (no TPU was used).
+    """How fast one attempt was on one chip, in microseconds. `clock`: `device`, `wall`, or `estimate` (without a TPU).
 
     `low` and `high` bound the ratio to the reference where it was measured. `operations` by rate and `moved` bytes are
     the attempt's work, as in `protocol.Work`."""
@@ -143,10 +144,7 @@ class History:
                    operations, moved
             FROM speed JOIN attempt ON attempt.id = attempt_id WHERE set_id = ? AND slug = ? ORDER BY at, id, chip
         """
-        return [
-            Speed(*r[:3], bool(r[3]), *r[4:11], msgspec.json.decode(r[11], type=dict[str, int]) if r[11] else {}, r[12])
-            for r in self._rows(query, set_id, slug)
-        ]
+        return [_speed(row) for row in self._rows(query, set_id, slug)]
 
     # ------------------------------------------------------------ progress
 
@@ -223,6 +221,12 @@ class History:
             raise KeyError(attempt_id)
         value: bytes = rows[0][0]
         return value
+
+
+def _speed(row: Sequence[Any]) -> Speed:
+    attempt_id, at, sha256, passed, chip, clock, case, mine, reference, low, high, operations, moved = row
+    work = msgspec.json.decode(operations, type=dict[str, int]) if operations else {}
+    return Speed(attempt_id, at, sha256, bool(passed), chip, clock, case, mine, reference, low, high, work, moved)
 
 
 def open_history(path: Path | None = None) -> History:

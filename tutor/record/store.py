@@ -18,29 +18,23 @@ APPLICATION_ID = 0x4B54_5554  # "KTUT": tells our file from any other SQLite fil
 
 # Both are part of migration 3, and never changed.
 _VERDICT = "CASE WHEN json_valid(CAST(verdict AS TEXT)) THEN CAST(verdict AS TEXT) ELSE '{}' END"
-MEASURED_SPEED = (
-    """
+MEASURED_SPEED = f"""
     INSERT OR IGNORE INTO speed SELECT id, coalesce(json_extract(said, '$.chip'), json_extract(said, '$.device_kind')),
         json_extract(said, '$.clock'), coalesce(json_extract(said, '$.case'), ''),
         json_extract(said, '$.attempt_us'), json_extract(said, '$.reference_us'),
         json_extract(said, '$.ratio_low'), json_extract(said, '$.ratio_high'),
         json_extract(said, '$.work.operations'), json_extract(said, '$.work.moved')
-    FROM (SELECT id, json_extract(%s, '$.timing') AS said FROM attempt)
+    FROM (SELECT id, json_extract({_VERDICT}, '$.timing') AS said FROM attempt)
     WHERE json_extract(said, '$.attempt_us') > 0
 """
-    % _VERDICT
-)  # noqa: UP031
-ESTIMATED_SPEED = (
-    """
+ESTIMATED_SPEED = f"""
     INSERT OR IGNORE INTO speed SELECT attempt.id, json_extract(one.value, '$.chip'), 'estimate',
         coalesce(json_extract(one.value, '$.case'), ''), json_extract(one.value, '$.schedule.total_us'),
         json_extract(one.value, '$.reference.total_us'), NULL, NULL,
         json_extract(one.value, '$.work.operations'), json_extract(one.value, '$.work.moved')
-    FROM attempt, json_each(%s, '$.compile') AS one
+    FROM attempt, json_each({_VERDICT}, '$.compile') AS one
     WHERE json_extract(one.value, '$.schedule.total_us') > 0
 """
-    % _VERDICT
-)  # noqa: UP031
 """Fill the table of speeds from the verdicts of all attempts; with `AND id = ?` after it, from one."""
 
 MIGRATIONS: tuple[str, ...] = (
