@@ -193,7 +193,8 @@ class Schedule(Record, frozen=True):
 
 
 class Compilation(Record, frozen=True):
-    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it."""
+    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it;
+    `advice` says what limits the attempt by its estimate, and what would help."""
 
     chip: str
     case: str
@@ -206,6 +207,7 @@ class Compilation(Record, frozen=True):
     reference: Schedule | None = None
     work: Work | None = None
     reference_work: Work | None = None
+    advice: str | None = None
 
 
 class Reached(Record, frozen=True):
@@ -226,7 +228,7 @@ class Timing(Record, frozen=True):
     `clock`: `device` is the profiler's time of the program on the chip, `wall` the time of one call from the host, of
     which `dispatch_us` is what a program that does nothing takes. Spreads are the middle half of the times, as a share
     of the median. `rechecked`: timed repeats whose outputs were compared again afterwards; `inputs` says how each
-    repeat got inputs of its own."""
+    repeat got inputs of its own. `advice` says what limits the attempt, and what would help."""
 
     device_kind: str
     attempt_us: float
@@ -248,6 +250,7 @@ class Timing(Record, frozen=True):
     reference_work: Work | None = None
     attempt: Reached = Reached()
     reference: Reached = Reached()
+    advice: str | None = None
 
 
 class Environment(Record, frozen=True):

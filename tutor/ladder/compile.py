@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tutor.ladder.libtpu import libtpu_command
+from tutor.ladder.limits import advice
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.timed_case import Lowered, integer_values, lowered, lowered_reference
 from tutor.ladder.tracing import Tracing
@@ -16,6 +17,7 @@ from tutor.ladder.verdict import stage_result
 from tutor.ladder.work import work_of
 from tutor.ladder.worker import WorkerDied
 from tutor.protocol import CaseResult, CaseSpec, Compilation, Finding, StageResult
+from tutor.roof import roof
 from tutor.wire import Attempt, Broken, Compiled, CompileJob
 
 Artifacts = Mapping[tuple[str, str], bytes]
@@ -117,7 +119,11 @@ async def _compile(
         raise Failed(answer)
     if values is None:
         return answer
-    compilation = msgspec.structs.replace(answer.compilation, work=work_of(made.facts, case))
+    work = work_of(made.facts, case)
+    said = None
+    if (schedule := answer.compilation.schedule) is not None and work is not None and made.facts is not None:
+        said = advice(made.facts, work, roof(chip), schedule.total_us, schedule)
+    compilation = msgspec.structs.replace(answer.compilation, work=work, advice=said.words if said else None)
     return msgspec.structs.replace(answer, compilation=compilation)
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from tutor.findings import finding
 from tutor.ladder.chip import RUNNER, devices, find_device, in_words, local_chip
+from tutor.ladder.limits import advice
 from tutor.ladder.runs import Runs
 from tutor.ladder.speed_words import timed_findings
 from tutor.ladder.timed_case import Lowered, integer_values, lowered
@@ -87,8 +88,10 @@ def with_roof(timing: Timing, attempt: Lowered, reference: Lowered, case: CaseSp
     if chip is None:
         return timing
     top = roof(chip, timing.cores)
+    said = advice(attempt.facts, mine, top, timing.attempt_us) if attempt.facts and mine else None
     return msgspec.structs.replace(
         timing,
+        advice=said.words if said else None,
         attempt=reached(mine, top, timing.attempt_us),
         reference=reached(other, top, timing.reference_us),
     )

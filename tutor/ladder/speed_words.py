@@ -36,7 +36,7 @@ def estimate_lines(one: Compilation) -> list[str]:
         lines.append(f"  reference  {_figures(reference)}")
     lines.append("  " + " ".join([*([_beside(mine, reference)] if reference else []), confidence(one.chip)]))
     lines += [f"  {note[0].upper()}{note[1:]}." for note in mine.notes]
-    return lines
+    return lines + ([f"  {one.advice}"] if one.advice else [])
 
 
 def short_estimate(compilations: Sequence[Compilation]) -> str | None:
@@ -76,7 +76,7 @@ def timing_lines(timing: Timing) -> list[str]:
         lines.append(f"times are wall times of one call{dispatch}")
     if timing.inputs:
         lines.append(f"{timing.inputs}; {timing.rechecked} repeats were checked again afterwards")
-    return lines
+    return lines + ([timing.advice] if timing.advice else [])
 
 
 def timed_findings(timing: Timing) -> list[Finding]:
