@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.verdicts import verdict
 from tutor.protocol import Compilation, Schedule, Timing, Work
-from tutor.record import export_progress, import_progress, merge_progress, open_history, read_progress
+from tutor.record import export_progress, import_progress, merge_progress, open_history, read_progress, speeds_of
 from tutor.record.store import APPLICATION_ID, MIGRATIONS
 
 WORK = Work(operations={"bf16": 2000, "vector": 30}, moved=4096, least=1024, exact=True)
@@ -53,6 +53,17 @@ def test_measured_and_estimated_speeds_are_kept(path: Path) -> None:
     assert (measured.low, measured.high, measured.case, measured.passed) == (1.24, 1.26, "big", True)
     assert (measured.operations, measured.moved) == ({"bf16": 2000, "vector": 30}, 4096)
     assert found[0].low is None and not found[0].passed
+
+
+@pytest.mark.parametrize("us", [50.0, float("nan"), 0.0])
+def test_what_is_kept_is_what_a_verdict_says(path: Path, us: float) -> None:
+    timing = msgspec.structs.replace(TIMING, attempt_us=us)
+    said = verdict(timing=timing, compile=[estimated("v5e", 90.0, 30.0), estimated("v6e", us, work=None)])
+    with open_history(path) as history:
+        history.add("tiny", "scale", b"a", said)
+        (attempt,) = history.attempts("tiny", "scale")
+        by_chip = lambda one: (one.chip, one.clock)  # noqa: E731
+        assert sorted(history.speeds("tiny", "scale"), key=by_chip) == sorted(speeds_of(attempt, said), key=by_chip)
 
 
 def test_a_chip_without_a_name_of_ours_is_called_what_jax_calls_it(path: Path) -> None:

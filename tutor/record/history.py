@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sqlite3
 import time
@@ -221,6 +222,40 @@ class History:
             raise KeyError(attempt_id)
         value: bytes = rows[0][0]
         return value
+
+
+def speeds_of(attempt: Attempt, verdict: Verdict) -> list[Speed]:
+    """What the history would keep of one verdict, for those who keep none."""
+    given = (attempt.id, attempt.at, attempt.sha256, attempt.passed)
+    found = []
+    if (timing := verdict.timing) is not None and 0 < timing.attempt_us < math.inf:
+        work = timing.work
+        found.append(
+            Speed(
+                *given, timing.chip or timing.device_kind, timing.clock, timing.case, timing.attempt_us,
+                timing.reference_us, timing.ratio_low, timing.ratio_high, work.operations if work else {},
+                work.moved if work else None,
+            )
+        )  # fmt: skip
+    for one in verdict.compile:
+        if one.schedule is not None and 0 < one.schedule.total_us < math.inf:
+            reference = one.reference.total_us if one.reference is not None else None
+            operations, moved = (one.work.operations, one.work.moved) if one.work is not None else ({}, None)
+            found.append(
+                Speed(
+                    *given,
+                    one.chip,
+                    "estimate",
+                    one.case,
+                    one.schedule.total_us,
+                    reference,
+                    None,
+                    None,
+                    operations,
+                    moved,
+                )
+            )
+    return found
 
 
 def _speed(row: Sequence[Any]) -> Speed:
