@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -70,11 +71,14 @@ async def fast(run: Driven) -> None:
     await run.press("escape")
 
 
+SCENES = (lesson, failed, jaxpr, passed, found, exercises, hint, roofline, speeds)
+
+
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-@pytest.mark.parametrize(
-    "scene", [lesson, failed, jaxpr, passed, found, exercises, hint, roofline, speeds], ids=lambda f: f.__name__
-)
-async def test_screen(tmp_path: Path, scene, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("scene", SCENES, ids=lambda f: f.__name__)
+async def test_screen(tmp_path: Path, scene, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")  # attempts show when they were made
+    time.tzset()
     async with driven(tmp_path, FakeChecker(lambda source: events(failing())), size) as run:
         await scene(run)
         await run.pilot.pause(0.05)
