@@ -261,17 +261,14 @@ def _draw_roof(of: Roofline, box: Frame, cells: list[list[tuple[str, Tone]]]) ->
 
 
 def _name_ceilings(of: Roofline, box: Frame, cells: list[list[tuple[str, Tone]]]) -> None:
-    """Each ceiling is named at its right end, under its line, where there is room."""
-    taken: set[int] = set()
+    """Each ceiling is named at its right end, over or under its line, where there is room."""
     for unit in of.ceilings:
-        row = int(box.y(of.top.rates[unit])) + 1
-        words = UNITS[unit]
+        level, words = int(box.y(of.top.rates[unit])), UNITS[unit]
         start = int(box.width) - len(words)
-        if row in taken or row >= len(cells) or start <= box.x(of.top.ridge(unit)):
-            continue
-        taken.add(row)
-        for n, letter in enumerate(words):
-            cells[row][start + n] = (letter, "label")
+        for row in (level - 1, level + 1):
+            if 0 <= row < len(cells) and start >= 0 and all(text == " " for text, _ in cells[row][start:]):
+                cells[row][start:] = [(letter, "label") for letter in words]
+                break
 
 
 def _scale(box: Frame, across: int) -> str:
