@@ -27,7 +27,7 @@ from tutor.judge.device.runner import Bench
 from tutor.protocol import ArraySpec, CaseSpec, ToleranceSpec
 
 RATIOS = (1.00, 1.10, 2.0)
-STEPS = 40
+STEPS = 200
 SHAPE = (64, 128)
 CASE = CaseSpec(
     name="steps", inputs=[ArraySpec("x", list(SHAPE), "float32")], outputs=[ArraySpec("out", list(SHAPE), "float32")],
