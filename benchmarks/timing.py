@@ -27,8 +27,8 @@ from tutor.judge.device.runner import Bench
 from tutor.protocol import ArraySpec, CaseSpec, ToleranceSpec
 
 RATIOS = (1.00, 1.10, 2.0)
-STEPS = 200
-SHAPE = (64, 128)
+STEPS = 2000
+SHAPE = (8, 128)
 CASE = CaseSpec(
     name="steps", inputs=[ArraySpec("x", list(SHAPE), "float32")], outputs=[ArraySpec("out", list(SHAPE), "float32")],
     static={}, sizes={},

@@ -94,6 +94,8 @@ def test_what_was_reached():
     got = reached(unsure, top, 2.0)
     assert got.bytes_per_s is None and got.roof_share is None
     assert got.least_us == pytest.approx(0.5), "only what is certain counts for the floor"
+    assert reached(work, None, 2.0).flops_per_s == pytest.approx(197_001_000 / 2e-6)
+    assert reached(work, None, 2.0).least_us is None
     assert reached(None, top, 2.0) == reached(work, top, 0.0) == reached(work, top, math.nan)
 
 

@@ -84,13 +84,13 @@ def with_roof(timing: Timing, attempt: Lowered, reference: Lowered, case: CaseSp
     """The timing with what the programs did, and how near they came to what the chip can do."""
     mine, other = work_of(attempt.facts, case), work_of(reference.facts, case)
     chip = chip_of(timing.device_kind)
-    timing = msgspec.structs.replace(timing, chip=chip, work=mine, reference_work=other)
-    if chip is None:
-        return timing
-    top = roof(chip, timing.cores)
-    said = advice(attempt.facts, mine, top, timing.attempt_us) if attempt.facts and mine else None
+    top = roof(chip, timing.cores) if chip is not None else None
+    said = advice(attempt.facts, mine, top, timing.attempt_us) if attempt.facts and mine and top else None
     return msgspec.structs.replace(
         timing,
+        chip=chip,
+        work=mine,
+        reference_work=other,
         advice=said.words if said else None,
         attempt=reached(mine, top, timing.attempt_us),
         reference=reached(other, top, timing.reference_us),

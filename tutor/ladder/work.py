@@ -54,17 +54,21 @@ def array_bytes(spec: ArraySpec) -> int:
     return ceil(prod(spec.shape) * int(bits[0] if bits else 8) / 8)
 
 
-def reached(work: Work | None, of: Roof, us: float) -> Reached:
-    """What a program reached that took `us`.
+def reached(work: Work | None, of: Roof | None, us: float) -> Reached:
+    """What a program reached that took `us`; without a roof only its rates.
 
     The floor only holds what no compiler can leave out: products, and what must be read and written once."""
     if work is None or not us > 0:
         return Reached()
-    flops = sum(work.operations.values())
-    products = {rate: n for rate, n in work.operations.items() if rate != "vector" and work.exact}
-    return Reached(
+    rates = Reached(
         bytes_per_s=None if work.moved is None else work.moved / us * 1e6,
-        flops_per_s=flops / us * 1e6,
+        flops_per_s=sum(work.operations.values()) / us * 1e6,
+    )
+    if of is None:
+        return rates
+    products = {rate: n for rate, n in work.operations.items() if rate != "vector" and work.exact}
+    return msgspec.structs.replace(
+        rates,
         roof_share=None if work.moved is None else least_us(of, work.operations, work.moved) / us,
         least_us=least_us(of, products, work.least),
     )
