@@ -22,6 +22,7 @@ from tutor.sets import Exercise
 @pass_session
 def watch(session: Session, slug: str | None) -> int:
     """Check your file whenever you save it. Without SLUG: the next unsolved exercise. Ctrl+C ends it."""
+    session.require_jax()
     asyncio.run(_watch(session, _chosen(session, slug)))
     return ExitCode.DONE
 
@@ -54,6 +55,7 @@ async def _watch(session: Session, exercise: Exercise) -> None:
 
 async def _check(session: Session, ladder: Ladder, exercise: Exercise) -> None:
     path, source = attempt_of(session, exercise, None)
+    say(f"Checking {exercise.slug} …")
     verdict = await judge(ladder, exercise, source, path)
     keep(session, exercise, source, verdict)
     click.echo()

@@ -26,7 +26,7 @@ from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Timing
+from tutor.protocol import PARENTS, PREDICT_STAGES, CaseResult, Compilation, StageName, StageResult, Timing
 from tutor.sets.exercise import Exercise
 
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
@@ -44,10 +44,9 @@ class Ladder:
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
-    @property
-    def stages(self) -> tuple[StageName, ...]:
-        """The stages that a whole check runs, in order."""
-        return AVAILABLE
+    def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
+        """The stages of a whole check of this exercise, in order."""
+        return PREDICT_STAGES if exercise.kind == "predict" else AVAILABLE
 
     async def warm(self) -> None:
         """Start the workers, so that the first check does not wait for JAX. What fails here is said by the check."""
@@ -65,8 +64,11 @@ class Ladder:
         seed: int | None = None,
         whole_jaxpr: bool = False,
         chips: tuple[str, ...] | None = None,
+        key: bytes | None = None,
     ) -> AsyncGenerator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
+
+        `key`: the set's secret, from which the inputs are drawn (`sets.key`); None for the public ones.
 
         `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
         without either it is a whole check."""
@@ -77,7 +79,7 @@ class Ladder:
                     yield said
             return
         stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
-        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
+        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips, key=key)
         check = Check(self.runs(judged), stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
         async with contextlib.aclosing(follow(check)) as events:
             async for event in events:
