@@ -14,6 +14,7 @@ import msgspec
 
 VERDICT_SCHEMA = "kerneltutor.verdict/1"
 ERROR_SCHEMA = "kerneltutor.error/1"
+SWEEP_SCHEMA = "kerneltutor.tune/1"
 
 StageName = Literal["load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device"]
 Status = Literal["passed", "failed", "skipped", "unavailable", "error"]
@@ -239,6 +240,49 @@ class Verdict(Record, frozen=True, kw_only=True):
     output: str
     environment: Environment
     seconds: float
+
+
+# ---------------------------------------------------------------- what `tune` prints
+
+
+type TunedStatus = Literal["passed", "overflow", "refused", "unavailable"]
+
+
+class Tuned(Record, frozen=True):
+    """One choice of block sizes on one chip. `overflow`: it needs more VMEM than the kernel may have; `refused`: it
+    does not trace, lower or compile. `reason` says why there is no estimate. `device_us` is measured, on a TPU only."""
+
+    chip: str
+    values: dict[str, int]
+    status: TunedStatus
+    code: str | None = None
+    reason: str | None = None
+    vmem_bytes: int | None = None
+    vmem_limit_bytes: int | None = None
+    schedule: Schedule | None = None
+    device_us: float | None = None
+
+
+class Sweep(Record, frozen=True, kw_only=True):
+    """A sweep of block sizes as far as it got. `own` are the values that the timing case calls the attempt with,
+    `defaults` those that its function has; `planned` counts choices times chips, `possible` the choices before they
+    were cut down to `--max`. `reference` is by chip. `complete` is false for a sweep that was interrupted."""
+
+    schema: str = SWEEP_SCHEMA
+    set: str | None
+    exercise: str | None
+    attempt: AttemptId
+    case: str
+    chips: list[str]
+    own: dict[str, int]
+    defaults: dict[str, int]
+    parameters: dict[str, list[int]]
+    planned: int
+    possible: int
+    tried: list[Tuned] = []
+    reference: dict[str, Schedule] = {}
+    complete: bool = False
+    seconds: float = 0.0
 
 
 class CommandError(Record, frozen=True, kw_only=True):

@@ -22,10 +22,12 @@ from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
+from tutor.ladder.sweep_plan import CannotTune, Wanted
 from tutor.ladder.tracing import Tracing, trace_stages
+from tutor.ladder.tune import tune
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Timing
+from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Sweep, Timing
 from tutor.sets.exercise import Exercise
 
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
@@ -97,6 +99,25 @@ class Ladder:
                 if isinstance(event, KernelsTraced):
                     traced = event
         return traced
+
+    async def tune(
+        self,
+        exercise: Exercise,
+        source: bytes,
+        path: Path | str,
+        *,
+        wanted: Wanted = Wanted(),
+        chips: tuple[str, ...] | None = None,
+    ) -> AsyncGenerator[Sweep]:
+        """Try block sizes for an attempt: each answer is the sweep so far. `CannotTune` if it has none to try.
+
+        Without `chips` it is for the exercise's first. Closing the iterator stops every run of it."""
+        if exercise.kind == "predict":
+            raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
+        judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
+        async with contextlib.aclosing(tune(self.runs(judged), wanted)) as pictures:
+            async for picture in pictures:
+                yield picture
 
     async def aclose(self) -> None:
         """End the workers."""

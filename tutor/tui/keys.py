@@ -37,6 +37,7 @@ KEYS = (
     Key("compare", "f12", "compare", "Compare with the reference or with an earlier attempt", "d", shown=False),
     Key("tab('mosaic')", "", "mosaic", "The lowered module, or what was not lowered", "m", shown=False),
     Key("tab('history')", "", "history", "What you tried before", "y", shown=False),
+    Key("tune", "", "tune", "Tune block sizes: try others by the compiler's estimate", "u", shown=False),
     Key("solution", "", "solution", "The solution, when the set allows it", "s", shown=False),
     Key("reset", "", "reset", "Put the starter back (the replaced file is kept)", shown=False),
     Key("help_keys", "f1", "keys", "All keys and signs"),

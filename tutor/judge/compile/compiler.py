@@ -14,14 +14,15 @@ import jax.export
 import numpy as np
 from jax.experimental import topologies
 
+from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.judge.compile import chips
 from tutor.judge.compile.allocations import Piece, named, peak, read
 from tutor.judge.compile.explain import explain
 from tutor.judge.compile.refusal import Refusal, frames_in
-from tutor.judge.compile.schedule.estimate import Dumped, estimate
+from tutor.judge.compile.schedule.estimate import Dumped, NoEstimate, estimate
 from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE, UNITS
-from tutor.protocol import Allocation, Compilation, Kernel, Schedule
+from tutor.protocol import Allocation, Compilation, Finding, Kernel, Schedule
 from tutor.wire import Compiled, CompileJob
 from tutor.workers.arrays import unpack
 
@@ -61,6 +62,7 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         kernels=kernels,
         frames=frames_in(failure, job.path) if failure else (),
     )
+    schedule, without = _schedule(job, folder, calls, libtpu) if job.estimate and not failure else (None, [])
     number = refusal.call_number if failure else _largest(pieces)
     limit = calls[number].vmem_limit_bytes if calls else None
     compilation = Compilation(
@@ -71,9 +73,9 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         vmem_limit_bytes=min(limit or memory.scoped_vmem, memory.vmem),
         vmem_capacity=memory.vmem,
         allocations=_records(pieces, kernels),
-        schedule=_schedule(job, folder, calls) if job.estimate and not failure else None,
+        schedule=schedule,
     )
-    findings = []
+    findings = without
     if failure:
         mine = pieces[number] if number < len(pieces) else None
         findings = [explain(replace(refusal, pieces=mine or []))]
@@ -115,12 +117,19 @@ def _pieces(folder: Path, name: str) -> list[Piece] | None:
     return None if dump is None else read(dump, dump_text(folder, name, SCHEDULE))
 
 
-def _schedule(job: CompileJob, folder: Path, calls: Sequence[compat.TpuCall]) -> Schedule | None:
+def _schedule(
+    job: CompileJob, folder: Path, calls: Sequence[compat.TpuCall], libtpu: str
+) -> tuple[Schedule | None, list[Finding]]:
+    """The estimate, or a note that says why there is none."""
     dumped: list[Dumped | None] = []
     for call in calls:
         schedule, usage = dump_text(folder, call.name, SCHEDULE), dump_text(folder, call.name, UNITS)
         dumped.append(Dumped(schedule, usage, call.looped) if schedule and usage else None)
-    return estimate(dumped, job.kernels, job.chip, unpack(job.values) if job.values else {})
+    try:
+        return estimate(dumped, job.kernels, job.chip, unpack(job.values) if job.values else {}), []
+    except NoEstimate as why:
+        words = f"There is no speed estimate for {job.chip} (libtpu {libtpu}): {why}."
+        return None, [finding("KT612", words, severity="note", case=job.case)]
 
 
 def dump_text(folder: Path, kernel: str, label: str) -> str | None:

@@ -61,6 +61,8 @@ def read_program(schedule: str, usage: str) -> Program:
     if not bundles:
         raise Unreadable("there are no bundles")
     units, capacity, rows = _table(usage)
+    if len(rows) != len(bundles):
+        raise Unreadable(f"{len(bundles)} bundles have {len(rows)} rows of units")
     in_vmem = [int(n) for n in re.findall(r"inlined_call_operand\.vmem \[.*?index: (\d+)", schedule)]
     return Program(bundles, units, capacity, rows, limits, in_vmem)
 

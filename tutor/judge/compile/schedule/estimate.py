@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tutor.judge.compile.schedule.dump import read_program
+from tutor.judge.compile.schedule.dump import Unreadable, read_program
 from tutor.judge.compile.schedule.model import CORES
 from tutor.judge.compile.schedule.replay import Replay, replay
 from tutor.protocol import Kernel, Schedule
@@ -22,24 +22,33 @@ class Dumped:
     looped: bool = False
 
 
+class NoEstimate(Exception):
+    """Why there is no estimate, in words."""
+
+
 def estimate(
     dumped: Sequence[Dumped | None], kernels: Sequence[Kernel], chip: str, values: Mapping[str, Array]
-) -> Schedule | None:
-    """The estimate for a program of these kernels; None where a dump is missing or cannot be read.
+) -> Schedule:
+    """The estimate for a program of these kernels. `NoEstimate` where a dump is missing or cannot be read.
 
     `values` are the exercise's integer inputs by name: they are given to the kernels that read them as scalars."""
-    if not dumped or len(dumped) != len(kernels):
-        return None
-    try:
-        replays = [
-            replay(read_program(d.schedule, d.usage), _grid(kernel), CORES[chip], _scalars(kernel, values))
-            for d, kernel in zip(dumped, kernels, strict=True)
-            if d is not None
-        ]
-    except Exception:  # the text is no stable interface, and an estimate is never worth a failure
-        return None
-    if len(replays) < len(kernels):
-        return None
+    if not dumped:
+        raise NoEstimate("no kernel is called")
+    if len(dumped) != len(kernels):
+        raise NoEstimate(f"the compiler saw {len(dumped)} calls of kernels, the trace {len(kernels)}")
+    replays: list[Replay] = []
+    for one, kernel in zip(dumped, kernels, strict=True):
+        if one is None:
+            raise NoEstimate(f"the compiler wrote no schedule of {kernel.name}")
+        try:
+            program = read_program(one.schedule, one.usage)
+            replays.append(replay(program, _grid(kernel), CORES[chip], _scalars(kernel, values)))
+        except Unreadable as unknown:
+            raise NoEstimate(f"the schedule of {kernel.name} could not be read ({unknown})") from None
+        except Exception as error:  # the text is no stable interface, and an estimate is never worth a failure
+            raise NoEstimate(f"the schedule of {kernel.name} is of an unknown form ({type(error).__name__})") from None
+    if not sum(one.total_us for one in replays) > 0:
+        raise NoEstimate("the schedule is empty")
     notes = list(dict.fromkeys(note for one in replays for note in one.notes))
     if any(d.looped for d in dumped if d):
         notes.append("a kernel is called in a loop of the program; one call of it is counted")
