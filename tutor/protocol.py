@@ -15,6 +15,7 @@ import msgspec
 VERDICT_SCHEMA = "kerneltutor.verdict/1"
 ERROR_SCHEMA = "kerneltutor.error/1"
 SWEEP_SCHEMA = "kerneltutor.tune/1"
+BENCH_SCHEMA = "kerneltutor.bench/1"
 
 StageName = Literal["load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device"]
 Status = Literal["passed", "failed", "skipped", "unavailable", "error"]
@@ -281,6 +282,36 @@ class Sweep(Record, frozen=True, kw_only=True):
     possible: int
     tried: list[Tuned] = []
     reference: dict[str, Schedule] = {}
+    complete: bool = False
+    seconds: float = 0.0
+
+
+# ---------------------------------------------------------------- what `bench` prints
+
+
+class Benched(Record, frozen=True):
+    """One exercise on one chip: the reference, and the same function in plain JAX (`xla.py`), for the timing case.
+
+    The reasons say why there is no estimate. The `_us` are measured beside each other, on a TPU only."""
+
+    exercise: str
+    chip: str
+    case: str
+    reference: Schedule | None = None
+    xla: Schedule | None = None
+    reference_reason: str | None = None
+    xla_reason: str | None = None
+    reference_us: float | None = None
+    xla_us: float | None = None
+
+
+class Bench(Record, frozen=True, kw_only=True):
+    """Every exercise that was asked for, on every chip. `complete` is false if it was interrupted."""
+
+    schema: str = BENCH_SCHEMA
+    set: str
+    chips: list[str]
+    rows: list[Benched]
     complete: bool = False
     seconds: float = 0.0
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.judge.compiling import CHIPS, job, needs_libtpu
+from tests.judge.published import published
 from tutor.judge.compile.schedule.dump import Unreadable, read_program
 from tutor.judge.compile.schedule.estimate import Dumped, NoEstimate, estimate
 from tutor.judge.compile.schedule.model import CORES
@@ -22,9 +24,9 @@ from tutor.protocol import Kernel, Schedule
 from tutor.wire import Compiled, CompileJob
 from tutor.workers.arrays import pack
 
-# Measured on a v5e device by others (AMLeng/tpu-kernels, its histories of scale and matmul), in microseconds.
-SCALE = {(128, 128): 1175.7, (256, 256): 630.5, (1024, 128): 512.5, (512, 512): 403.6, (1024, 1024): 401.4}
-MATMUL = {(128, 128, 128): 91252, (256, 256, 256): 19724, (512, 1024, 128): 7758, (1024, 512, 512): 6179.6}
+POINTS = {(p.kernel, *p.blocks): p.us for p in published()}
+SCALE = {b: POINTS["scale", *b] for b in ((128, 128), (256, 256), (1024, 128), (512, 512), (1024, 1024))}
+MATMUL = {b: POINTS["matmul", *b] for b in ((128, 128, 128), (256, 256, 256), (512, 1024, 128), (1024, 512, 512))}
 
 Asked = tuple[str, str, tuple[tuple[str, int], ...]]
 
@@ -123,14 +125,16 @@ def test_copies_by_hand_are_counted(found: dict[Asked, Schedule]) -> None:
 def test_scalars_steer_the_replay(found: dict[Asked, Schedule]) -> None:
     """Ten times the rounds that the prefetched operand asks for; without its values there is a note instead."""
     few, many = found[asked("ragged", busy=100)], found[asked("ragged", busy=1000)]
-    assert not few.notes and not many.notes
+    assert not any("SMEM" in note for note in (*few.notes, *many.notes))
     assert 5 < many.total_us / few.total_us < 15
     assert any("SMEM data that is not known" in note for note in found[asked("ragged")].notes)
 
 
 @needs_libtpu
-def test_what_lies_outside_is_said(found: dict[Asked, Schedule]) -> None:
-    assert any("XLA keeps an operand in VMEM" in note for note in found[asked("two_kernels")].notes)
+def test_what_lies_outside_is_counted_and_said(found: dict[Asked, Schedule]) -> None:
+    """XLA first copies the operand into VMEM: these 16 KiB are read, and the copy takes its time."""
+    assert found[asked("two_kernels")].bytes_read >= 32 * 128 * 4
+    assert any("spent outside the kernel, by XLA" in note for note in found[asked("two_kernels")].notes)
 
 
 # ---------------------------------------------------------------- without libtpu
@@ -191,6 +195,7 @@ def test_a_text_that_ends_anywhere_never_gives_a_figure(cut: int) -> None:
         estimate([Dumped(PROGRAM[:cut], USAGE)], [KERNEL], "v4", {})
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_garbage_is_never_more_than_no_estimate(data: st.DataObject) -> None:
     """Pieces of the text taken out, doubled, or replaced by anything: an estimate or `NoEstimate`, nothing else."""
@@ -206,7 +211,8 @@ def test_garbage_is_never_more_than_no_estimate(data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         usage = usage.replace(data.draw(st.sampled_from("0148,\nMV ")), data.draw(st.sampled_from(["", "x", "9", ","])))
     try:
-        found = estimate([Dumped(text, usage)], [KERNEL], "v4", {})
+        with patch("tutor.judge.compile.schedule.replay.SECONDS", 0.02):
+            found = estimate([Dumped(text, usage)], [KERNEL], "v4", {})
     except NoEstimate:
         return
     assert found.total_us > 0 and found.bound in ("compute", "memory", "DMA overhead")

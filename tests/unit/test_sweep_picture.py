@@ -91,7 +91,7 @@ def test_a_third_keyword_stands_at_the_best() -> None:
     assert picture.cells[0][0].ratio == 1.0
 
 
-@pytest.mark.parametrize("width", [40, 80, 100])
+@pytest.mark.parametrize("width", [50, 80, 100])
 def test_text(width: int) -> None:
     text = render_sweep(WHOLE, width=width)
     assert max(map(len, text.splitlines())) <= width

@@ -35,6 +35,7 @@ VERBS: dict[str, Lazy] = {
     "inspect": Lazy("tutor.cli.inspect:inspect", "Judge a kernel of your own, without an exercise."),
     "jaxpr": Lazy("tutor.cli.jaxpr:jaxpr", "The marked jaxpr of an attempt, and its access table."),
     "tune": Lazy("tutor.cli.tune:tune_command", "Try other block sizes, by the compiler's estimate."),
+    "bench": Lazy("tutor.cli.bench:bench", "The references beside the same functions in plain JAX."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),
     "set": Lazy("tutor.cli.author:author", "For authors: `set check` proves a set."),

@@ -16,6 +16,7 @@ from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.render_tune import render_sweep
 from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.check import Ladder
+from tutor.ladder.compiler import NoCompiler
 from tutor.ladder.runs import Failed
 from tutor.ladder.sweep_plan import MOST, CannotTune, Wanted
 from tutor.ladder.worker import BadAnswer, WorkerDied
@@ -95,7 +96,7 @@ async def _sweep(
     except asyncio.CancelledError:
         task.uncancel()
         return sweep, True
-    except CannotTune as cannot:
+    except (CannotTune, NoCompiler) as cannot:
         raise Refused("cannot_tune", str(cannot), cannot.hint) from None
     except (WorkerDied, BadAnswer, Failed) as failed:
         raise Refused("worker_failed", f"A worker of the tutor failed: {failed}", exit=ExitCode.OURS) from failed

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tutor.findings import finding
+from tutor.ladder.bench import bench
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.device import device_stage, find_device
@@ -27,7 +28,7 @@ from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.tune import tune
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Sweep, Timing
+from tutor.protocol import PARENTS, Bench, CaseResult, Compilation, StageName, StageResult, Sweep, Timing
 from tutor.sets.exercise import Exercise
 
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
@@ -118,6 +119,12 @@ class Ladder:
         async with contextlib.aclosing(tune(self.runs(judged), wanted)) as pictures:
             async for picture in pictures:
                 yield picture
+
+    async def bench(self, set_id: str, exercises: Sequence[Exercise], chips: tuple[str, ...]) -> AsyncGenerator[Bench]:
+        """The references of kernel exercises beside plain JAX: each answer is the table so far."""
+        async with contextlib.aclosing(bench(self.runs, set_id, exercises, chips)) as tables:
+            async for table in tables:
+                yield table
 
     async def aclose(self) -> None:
         """End the workers."""

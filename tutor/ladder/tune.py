@@ -14,8 +14,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import msgspec
 
-from tutor.ladder.compiler import Compiler
-from tutor.ladder.libtpu import libtpu_command
+from tutor.ladder.compiler import Compiler, need_libtpu
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
 from tutor.ladder.sweep_plan import (
     CannotTune,
@@ -28,7 +27,6 @@ from tutor.ladder.sweep_plan import (
     thinned,
 )
 from tutor.ladder.timed_case import integer_values, lowered_reference
-from tutor.ladder.worker import WorkerDied
 from tutor.protocol import CaseFacts, CaseSpec, Finding, Schedule, Sweep, Tuned, TunedStatus
 from tutor.wire import Artifact, ArtifactJob, Broken, Compiled, CompileJob, Ended, Loaded, Traced, TraceJob
 
@@ -78,7 +76,7 @@ class _Sweep:
     async def plan(self) -> Sweep:
         """Find out what to try."""
         subject = self._runs.subject
-        await self._ready()
+        await need_libtpu(self._runs.compiler)
         defaults = block_keywords(subject.attempt.source, subject.attempt.entry)
         if not defaults:
             raise _nothing_to_sweep(subject.attempt.entry, subject.time_case)
@@ -104,14 +102,6 @@ class _Sweep:
             possible=math.prod(map(len, values.values())),
         )
         return self.so_far
-
-    async def _ready(self) -> None:
-        try:
-            hello = await self._runs.compiler.start()
-        except WorkerDied:
-            hello = None
-        if hello is None or hello.versions.get("libtpu") is None:
-            raise CannotTune("A sweep needs the TPU compiler, libtpu.", f"This adds it: {libtpu_command()}")
 
     async def _base(self, own: Mapping[str, int]) -> CaseFacts:
         """What the attempt does as the timing case calls it."""

@@ -56,7 +56,8 @@ def _heat(picture: Heat) -> list[Line]:
             text = f"[{cell.text}]" if cell.own else f" {cell.text} "
             pieces.append(("  " + text.rjust(width), _tone(cell)))
         lines.append(pieces)
-    return [*lines, *([(words, "quiet")] for words in HEAT_LEGEND)]
+    legend: list[Line] = [[(words, "quiet")] for words in HEAT_LEGEND]
+    return [*lines, *legend]
 
 
 def _tone(cell: Cell) -> Tone:

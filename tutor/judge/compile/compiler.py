@@ -18,10 +18,11 @@ from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.judge.compile import chips
 from tutor.judge.compile.allocations import Piece, named, peak, read
+from tutor.judge.compile.dumps import around, dump_text, kernels_dumped
 from tutor.judge.compile.explain import explain
 from tutor.judge.compile.refusal import Refusal, frames_in
-from tutor.judge.compile.schedule.estimate import Dumped, NoEstimate, estimate
-from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE, UNITS
+from tutor.judge.compile.schedule.estimate import NoEstimate, estimate
+from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE
 from tutor.protocol import Allocation, Compilation, Finding, Kernel, Schedule
 from tutor.wire import Compiled, CompileJob
 from tutor.workers.arrays import unpack
@@ -121,23 +122,12 @@ def _schedule(
     job: CompileJob, folder: Path, calls: Sequence[compat.TpuCall], libtpu: str
 ) -> tuple[Schedule | None, list[Finding]]:
     """The estimate, or a note that says why there is none."""
-    dumped: list[Dumped | None] = []
-    for call in calls:
-        schedule, usage = dump_text(folder, call.name, SCHEDULE), dump_text(folder, call.name, UNITS)
-        dumped.append(Dumped(schedule, usage, call.looped) if schedule and usage else None)
+    values = unpack(job.values) if job.values else {}
     try:
-        return estimate(dumped, job.kernels, job.chip, unpack(job.values) if job.values else {}), []
+        return estimate(kernels_dumped(folder, calls), job.kernels, job.chip, values, around(folder)), []
     except NoEstimate as why:
         words = f"There is no speed estimate for {job.chip} (libtpu {libtpu}): {why}."
         return None, [finding("KT612", words, severity="note", case=job.case)]
-
-
-def dump_text(folder: Path, kernel: str, label: str) -> str | None:
-    """The text of a dump of the kernel `ktN`; None if the compiler did not get there."""
-    for path in sorted(folder.glob(f"*-{kernel}.*-{label}.txt")):
-        if path.name.removesuffix(f"-{label}.txt").rpartition("-")[2].isdigit():
-            return path.read_text(errors="replace")
-    return None
 
 
 def _largest(pieces: Sequence[list[Piece] | None]) -> int:

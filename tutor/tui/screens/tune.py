@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from tutor.ladder.compiler import NoCompiler
 from tutor.ladder.sweep_plan import CannotTune
 from tutor.protocol import Sweep
 from tutor.tui.text import visible
@@ -69,7 +70,7 @@ class TunePage(ModalScreen[None]):
         except asyncio.CancelledError:
             self._show(running=False)
             raise
-        except CannotTune as cannot:
+        except (CannotTune, NoCompiler) as cannot:
             self._say("nothing to sweep", f"{cannot}\n\n{cannot.hint or ''}")
         except Exception:  # a fault of the tutor must not end the program: it is shown
             self._say("the tutor failed", traceback.format_exc())
