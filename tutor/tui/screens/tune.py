@@ -44,7 +44,7 @@ class TunePage(ModalScreen[None]):
     def __init__(self, slug: str, pictures: AsyncIterator[Sweep]) -> None:
         super().__init__()
         self._slug, self._pictures = slug, pictures
-        self._task: asyncio.Task[None] | None = None
+        self._sweeping: asyncio.Task[None] | None = None
         self._sweep: Sweep | None = None
 
     def compose(self) -> ComposeResult:
@@ -57,7 +57,7 @@ class TunePage(ModalScreen[None]):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        self._task = asyncio.create_task(self._follow())
+        self._sweeping = asyncio.create_task(self._follow())
 
     async def on_unmount(self) -> None:
         await self._end()
@@ -79,10 +79,10 @@ class TunePage(ModalScreen[None]):
                 await close()
 
     async def _end(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
+        if self._sweeping is not None and not self._sweeping.done():
+            self._sweeping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await self._sweeping
 
     def _show(self, *, running: bool) -> None:
         if self._sweep is None or not self.is_attached:
@@ -98,7 +98,7 @@ class TunePage(ModalScreen[None]):
 
     async def action_stop(self) -> None:
         """Stop the sweep and keep what it found; if it has ended, close."""
-        if self._task is not None and not self._task.done():
+        if self._sweeping is not None and not self._sweeping.done():
             await self._end()
             if self._sweep is None:
                 self._say("stopped before anything was tried", "")
