@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal import CTRL_C, Terminal
+from tests.terminal import CTRL_C, CTRL_Q, Terminal
 from tutor.cli.errors import ExitCode
 
 FILE = """\
@@ -75,6 +75,8 @@ def test_the_default_function_is_run(kt, mine: Path) -> None:
         (("kernels/mine.py", "--chip", "v5"), "no chip"),
         (("kernels/mine.py", "--stage", "lowr"), "no stage"),
         (("kernels/mine.py", "--watch", "--json"), "do not go together"),
+        (("kernels/mine.py", "--tui", "--json"), "--chip and --jail only"),
+        (("kernels/mine.py", "--tui"), "needs a terminal"),
         ((), "FILE"),
     ],
 )
@@ -95,3 +97,19 @@ def test_watch(mine: Path) -> None:
         terminal.send(CTRL_C)
         assert terminal.wait() == ExitCode.INTERRUPTED
         assert "Traceback" not in terminal.output.decode()
+
+
+def test_the_screen(mine: Path) -> None:
+    command = (sys.executable, "-m", "tutor", "inspect", f"{mine}:plus", "--tui", "--chip", "v5e")
+    with Terminal(command, os.environ) as terminal:
+        terminal.until("mine.py:plus")
+        terminal.until("ok passed")  # at once, unasked
+        terminal.until("Jaxpr")
+        assert b"Lesson" not in terminal.output
+        assert b"F6" not in terminal.output
+        mine.write_text(FILE.replace("+ ONE", "- ONE"))
+        terminal.until("not passed")
+        terminal.send(CTRL_Q)
+        assert terminal.wait() == ExitCode.DONE
+        assert "Traceback" not in terminal.output.decode()
+    assert mine.read_text() == FILE.replace("+ ONE", "- ONE")

@@ -11,6 +11,7 @@ from watchfiles import awatch
 
 from tutor.cli.check import chips_named, exit_code, progress, show, stage_named
 from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.inspect_screen import open_file
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.events import CheckFinished, StageStarted
 from tutor.ladder.inspect import Inspector
@@ -22,19 +23,24 @@ from tutor.protocol import StageName, Verdict
 @click.option("--stage", metavar="NAME", help="Run this stage and those that it needs, and no other.")
 @click.option("--chip", metavar="NAMES", help="Compile for these chips instead of v5e,v6e.")
 @click.option("--watch", is_flag=True, help="Inspect again whenever a Python file of its folder is saved.")
+@click.option("--tui", is_flag=True, help="Show FILE in the tutor's screen: edit it, and every save inspects it.")
 @click.option("--jail", is_flag=True, help="Run FILE as an attempt is run: it cannot import from your folders.")
 @json_option
 @pass_session
 def inspect(
-    session: Session, file: str, stage: str | None, chip: str | None, watch: bool, jail: bool, as_json: bool
+    session: Session, file: str, stage: str | None, chip: str | None, watch: bool, tui: bool, jail: bool, as_json: bool
 ) -> int:
     """Judge a kernel of your own. FILE defines the function (`run`, unless you name another), `make_args()`, which
     returns its arguments, and, if you have one, `reference(*args)`."""
     if watch and as_json:
         raise click.UsageError("--watch and --json do not go together.")
+    if tui and (watch or as_json or stage):
+        raise click.UsageError("--tui shows all stages and watches the file itself: it takes --chip and --jail only.")
     target = stage_named(stage)
     path, function = file_and_function(file)
     inspector = Inspector(function, jail=jail, chips=chips_named(chip))
+    if tui:
+        return open_file(inspector, path, function)
     if watch:
         asyncio.run(_watch(session, inspector, path, target))
         return ExitCode.DONE

@@ -6,6 +6,7 @@ import datetime
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 
@@ -16,6 +17,12 @@ from tutor.protocol import Verdict
 from tutor.record import Attempt, History, HistoryError, Progress
 from tutor.sets import Broken, Exercise, ExerciseSet
 from tutor.sets.reveal import why_hidden
+
+if TYPE_CHECKING:
+    from tutor.tui.ports import Checker
+    from tutor.tui.ports import Course as Screened
+    from tutor.tui.ports import Exercise as Shown
+    from tutor.tui.ports import History as Kept
 
 
 class Course:
@@ -124,15 +131,25 @@ class Records:
 
 def open_tutor(session: Session) -> int:
     """Open the screen at the next unsolved exercise."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        hint = "`kerneltutor check SLUG` and `kerneltutor watch SLUG` work without one."
-        raise Refused("no_terminal", "The tutor's screen needs a terminal.", hint)
-    from tutor.tui.app import run
-
+    need_terminal("`kerneltutor check SLUG` and `kerneltutor watch SLUG` work without one.")
     course = Course(session)
     try:
         records = Records(session.set, session.history)
     except HistoryError as error:
         records = Records(session.set, None, error.message)
+    return show_screen(course, records, Ladder())
+
+
+def need_terminal(hint: str) -> None:
+    """`Refused`, with this hint, where there is no terminal to show a screen in."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Refused("no_terminal", "The tutor's screen needs a terminal.", hint)
+
+
+def show_screen[E: Shown](course: Screened[E], history: Kept[E], checker: Checker[E], *, check: bool = False) -> int:
+    """Run the screen on what it is handed; the answer is an exit code. `check`: check the first attempt at once."""
+    from tutor.tui.app import run
+
+    # Where unsaved text is kept if it cannot be kept beside its file.
     sides = Path(platformdirs.user_state_dir("kerneltutor"))
-    return run(course, records, Ladder(), sides=sides)
+    return run(course, history, checker, check=check, sides=sides)

@@ -28,7 +28,17 @@ from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.tune import tune
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, Bench, CaseResult, Compilation, StageName, StageResult, Sweep, Timing
+from tutor.protocol import (
+    PARENTS,
+    PREDICT_STAGES,
+    Bench,
+    CaseResult,
+    Compilation,
+    StageName,
+    StageResult,
+    Sweep,
+    Timing,
+)
 from tutor.sets.exercise import Exercise
 
 AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
@@ -46,10 +56,9 @@ class Ladder:
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
-    @property
-    def stages(self) -> tuple[StageName, ...]:
-        """The stages that a whole check runs, in order."""
-        return AVAILABLE
+    def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
+        """The stages of a whole check of this exercise, in order."""
+        return PREDICT_STAGES if exercise.kind == "predict" else AVAILABLE
 
     async def warm(self) -> None:
         """Start the workers, so that the first check does not wait for JAX. What fails here is said by the check."""
@@ -94,12 +103,7 @@ class Ladder:
     ) -> KernelsTraced | None:
         """What a program does, without judging it; None if it does not trace. `whole`: the jaxpr of the whole program
         with its index maps (of a predict exercise there is none)."""
-        traced: KernelsTraced | None = None
-        async with contextlib.aclosing(self.check(exercise, source, path, target="trace", whole_jaxpr=whole)) as events:
-            async for event in events:
-                if isinstance(event, KernelsTraced):
-                    traced = event
-        return traced
+        return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
 
     async def tune(
         self,
@@ -142,6 +146,16 @@ async def follow(check: Check) -> AsyncGenerator[Event]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+async def trace_of(check: AsyncGenerator[Event]) -> KernelsTraced | None:
+    """What a check tells of the kernels; None if the attempt does not trace."""
+    traced: KernelsTraced | None = None
+    async with contextlib.aclosing(check) as events:
+        async for event in events:
+            if isinstance(event, KernelsTraced):
+                traced = event
+    return traced
 
 
 class Check:

@@ -13,14 +13,15 @@ from pathlib import Path
 import msgspec
 
 from tutor.findings import finding
-from tutor.ladder.check import AVAILABLE, Check, Ladder, follow, our_fault
+from tutor.ladder.check import AVAILABLE, Check, Ladder, follow, our_fault, trace_of
 from tutor.ladder.endings import ending
-from tutor.ladder.events import Event, StageStarted
+from tutor.ladder.events import Event, KernelsTraced, StageStarted
 from tutor.ladder.runs import RUN_LIMITS, Failed
 from tutor.ladder.subject import Subject, wanted_stages
+from tutor.ladder.sweep_plan import CannotTune
 from tutor.ladder.verdict import stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import CaseSpec, Finding, StageName, StageResult, ToleranceSpec
+from tutor.protocol import CaseSpec, Finding, StageName, StageResult, Sweep, ToleranceSpec
 from tutor.wire import Attempt, Broken, ConfigValue, Ended, Given, Loaded, OwnFile, Prepared, PrepareJob
 
 CASE = "make_args"
@@ -31,7 +32,8 @@ STRANGE = ("JAX_", "XLA_", "TPU_", "LIBTPU_", "PYTHONSTARTUP")
 
 
 class Inspector:
-    """Judges files of the user's own. It is to the screen what `Ladder` is: `stages`, `warm`, `check`, `aclose`.
+    """Judges files of the user's own. It is to the screen what `Ladder` is: `stages`, `warm`, `check`,
+    `trace`, `aclose`.
 
     `function` is judged. Without `jail` the file may import from its own folder, the working directory and all of the
     user's Python environment; with it, it runs as an attempt at an exercise does. `chips` are those to compile for."""
@@ -42,9 +44,8 @@ class Inspector:
         self.chips = tuple(chips or DEFAULT_CHIPS)
         self._ladder = Ladder() if jail else Ladder(open_worker())
 
-    @property
-    def stages(self) -> Sequence[StageName]:
-        """The stages that a whole inspection runs, in order."""
+    def stages(self, exercise: object) -> Sequence[StageName]:
+        """The stages of a whole inspection, in order."""
         return AVAILABLE
 
     async def warm(self) -> None:
@@ -80,6 +81,20 @@ class Inspector:
             async for event in events:
                 if event != StageStarted(name="load"):
                     yield event
+
+    async def trace(
+        self, exercise: object, source: bytes, path: Path | str, *, whole: bool = False
+    ) -> KernelsTraced | None:
+        """As `Ladder.trace`."""
+        return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
+
+    async def tune(self, exercise: object, source: bytes, path: Path | str) -> AsyncGenerator[Sweep]:
+        """`CannotTune`: the arguments of a file of one's own belong to one choice of block sizes."""
+        raise CannotTune(
+            "Block sizes are swept for exercises only: this file is called on what its make_args() gives.",
+            "Change the block sizes in the file and inspect it again; the estimate is beside `device`.",
+        )
+        yield
 
     async def aclose(self) -> None:
         """End the workers."""

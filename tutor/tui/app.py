@@ -18,7 +18,8 @@ INTERRUPTED = 4
 
 
 class TutorApp[E: Exercise](App[None]):
-    """The tutor. Everything it shows is handed to it; `start` is the slug to open, else the next unsolved."""
+    """The tutor. Everything it shows is handed to it; `start` is the slug to open, else the next unsolved; with
+    `check` it is checked at once."""
 
     TITLE = "kerneltutor"
     # The main screen is the default screen, whose own CSS_PATH Textual does not read.
@@ -36,10 +37,11 @@ class TutorApp[E: Exercise](App[None]):
         checker: Checker[E],
         *,
         start: str | None = None,
+        check: bool = False,
         sides: Path | None = None,
     ) -> None:
         super().__init__()
-        self.main: MainScreen[E] = MainScreen(course, history, checker, start=start, sides=sides)
+        self.main: MainScreen[E] = MainScreen(course, history, checker, start=start, check=check, sides=sides)
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = DARK.name
@@ -87,6 +89,7 @@ def run[E: Exercise](
     checker: Checker[E],
     *,
     start: str | None = None,
+    check: bool = False,
     sides: Path | None = None,
 ) -> int:
     """Run the tutor in this terminal; the answer is an exit code: 0, 3 if the tutor itself failed, 4 if it was
@@ -94,7 +97,7 @@ def run[E: Exercise](
 
     However it ends, unsaved text is in its side file afterwards; `sides` is the folder for it where the workspace
     cannot be written."""
-    app = TutorApp(course, history, checker, start=start, sides=sides)
+    app = TutorApp(course, history, checker, start=start, check=check, sides=sides)
     try:
         app.run()
     finally:

@@ -44,10 +44,11 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         checker: Checker[E],
         *,
         start: str | None = None,
+        check: bool = False,
         sides: Path | None = None,
     ) -> None:
         super().__init__(course, history, checker, sides=sides)
-        self._start = start
+        self._start, self._check_first = start, check
         self._device = ""
         self._wrong: dict[str, CaseError] | None = None
         self._shift = Shift.between((), ())
@@ -80,6 +81,8 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         if exercise is not None:
             self._open(exercise)
         self.run_worker(self._checks.checker.warm())
+        if self._check_first and self._desk is not None:
+            self._check()
 
     def on_resize(self, event: events.Resize) -> None:
         self._fit(event.size)
@@ -117,7 +120,7 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         self._work.show_output("")
         self._show_place()
         touched = exercise.slug in self._history.tried() | self._history.solved()
-        self.action_tab("edit" if touched else "lesson")
+        self.action_tab("edit" if touched or not exercise.lesson else "lesson")
 
     def _show_place(self) -> None:
         if self._desk is None:
@@ -125,8 +128,9 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         exercise, solved = self._desk.exercise, self._history.solved()
         exercises = self._course.exercises
         done = sum(e.slug in solved for e in exercises)
-        self._status.place = f"{chapter_title(exercise.chapter)} / {exercise.slug}"
-        self._status.progress = f"{done} of {len(exercises)}"
+        chapter = f"{chapter_title(exercise.chapter)} / " if exercise.chapter else ""
+        self._status.place = chapter + exercise.slug
+        self._status.progress = f"{done} of {len(exercises)}" if len(exercises) > 1 else ""
         chips = f"chips {' '.join(self._course.chips)}" if self._course.chips else ""
         self._status.machine = f"{chips}   {self._device}".strip()
         tree = self.query_one(CourseTree)
@@ -275,7 +279,13 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         match action:
             case "next":
                 solved = self._desk is not None and self._desk.exercise.slug in self._history.solved()
-                return self._checks.run.passed or solved
+                return len(self._course.exercises) > 1 and (self._checks.run.passed or solved)
+            case "exercises":
+                return len(self._course.exercises) > 1 or bool(self._course.broken)
+            case "reset":
+                return self._desk is not None and bool(self._desk.exercise.starter)
+            case "solution":
+                return self._desk is not None and self._course.reference(self._desk.exercise) is not None
             case "stop":
                 return self._checks.run.running
             case "hint":

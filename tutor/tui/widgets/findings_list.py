@@ -134,7 +134,9 @@ def _standing(run: Run) -> Content:
     if run.running:
         return Content.styled("Checking …", "$quiet")
     if run.passed:
-        return Content.assemble(("Passed.", "bold $text-success"), " F6 goes on when you are ready.")
+        own = run.verdict is not None and run.verdict.exercise is None  # a file of the user's own has no next one
+        rest = "" if own else " F6 goes on when you are ready."
+        return Content.assemble(("Passed.", "bold $text-success"), rest)
     if run.cancelled:
         return Content.styled("The check was cancelled. F5 checks again.", "$quiet")
     if run.verdict is not None:

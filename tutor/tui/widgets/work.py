@@ -37,7 +37,7 @@ _CONTENT = {
     "output": "#output-text",
 }
 # Tabs that are only there when they have something to show.
-_SOMETIMES = ("grid", "mosaic", "compare", "history")
+_SOMETIMES = ("lesson", "grid", "mosaic", "compare", "history")
 JAXPRS = ("jaxpr", "mosaic", "compare")
 """The tabs whose content is marked text."""
 
@@ -70,7 +70,7 @@ class Work(Vertical):
         yield Static(id="meaning")
 
     def on_mount(self) -> None:
-        for name in _SOMETIMES:
+        for name in _SOMETIMES[1:]:
             self._tabs.hide_tab(name)
 
     @property
@@ -97,7 +97,8 @@ class Work(Vertical):
         self.query_one(Tabs).focus()
 
     def show_lesson(self, exercise: Exercise) -> None:
-        """Show the lesson from its beginning."""
+        """Show the lesson from its beginning; without a lesson there is no tab for it."""
+        self._show_tab("lesson", bool(exercise.lesson))
         self.query_one(Markdown).update(visible(exercise.lesson, keep="\n\t"))
         self.query_one("#lesson-text").scroll_home(animate=False)
 
