@@ -45,7 +45,7 @@ async def bench_exercise(runs: Runs, exercise: Exercise) -> list[Benched]:
     if exercise.xla is not None:
         programs.append(Attempt(exercise.xla.read_bytes(), str(exercise.xla), exercise.entry))
     made = await asyncio.gather(*(lowered(runs, program, case, values) for program in programs))
-    found = [await _estimates(runs, one, program, values) for one, program in zip(made, programs, strict=True)]
+    found = [await estimates(runs, one, program, values) for one, program in zip(made, programs, strict=True)]
     if exercise.xla is None:
         found.append(dict.fromkeys(chips, (None, "the exercise has no xla.py")))
     return [
@@ -55,7 +55,8 @@ async def bench_exercise(runs: Runs, exercise: Exercise) -> list[Benched]:
     ]
 
 
-async def _estimates(runs: Runs, made: Lowered, program: Attempt, values: bytes) -> dict[str, Outcome]:
+async def estimates(runs: Runs, made: Lowered, program: Attempt, values: bytes) -> dict[str, Outcome]:
+    """The estimate of a program that was lowered, for every chip that was asked for."""
     found: dict[str, Outcome] = {}
     for chip in runs.subject.chips:
         if chip not in made.artifacts:

@@ -14,6 +14,8 @@ _PREDICATE = r"\((!?)%(p\d+)\w*\)"
 _MOVE_IF = re.compile(r"\((!?)%(p\d+)\w*, (\S+)\), (.*)")
 _CALL = re.compile(r"inlined_call\b[^;{}/]*/\*\s*%([\w.\-]+) =[^*]*\*/")
 """Where the program around the kernels calls a part: the part's name stands in a comment only."""
+_EXIT_TEST = re.compile(r"scmp\.ge\S* %\w+, (\d+) /\* loop exit test")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WIDE = 1 << 32
 
 
@@ -56,11 +58,14 @@ def read_program(schedule: str, usage: str) -> Program:
         if int(head[1], 16) != i:
             raise Unreadable(f"bundle {head[1]} stands where {i} was expected")
         raw = schedule[head.end() : heads[i + 1].start() if i + 1 < len(heads) else len(schedule)]
-        raw = _CALL.sub(r"inlined_call @\1", raw)
-        if exit_test := re.search(r"scmp\.ge\S* %\w+, (\d+) /\* loop exit test", raw):
+        if "inlined_call" in raw:
+            raw = _CALL.sub(r"inlined_call @\1", raw)
+        if "loop exit test" in raw and (exit_test := _EXIT_TEST.search(raw)):
             limits[i] = int(exit_test[1])
-        body = re.search(r"\{(.*)\}", re.sub(r"/\*.*?\*/", "", raw, flags=re.DOTALL), re.DOTALL)
-        pieces = body[1].split(";;") if body else []
+        if "/*" in raw:
+            raw = _COMMENT.sub("", raw)
+        first, last = raw.find("{"), raw.rfind("}")
+        pieces = raw[first + 1 : last].split(";;") if 0 <= first < last else []
         bundles.append([op for op in map(_operation, pieces) if op is not None])
     if not bundles:
         raise Unreadable("there are no bundles")
@@ -85,6 +90,8 @@ def _table(text: str) -> tuple[list[str], list[int], list[list[int]]]:
 
 
 def _operation(text: str) -> Op | None:
+    if text.lstrip().startswith("%v"):
+        return None
     found = _OPERATION.fullmatch(" ".join(text.split()))
     if not found or (found[2][0] == "v" and not found[1]) or (found[1] and found[1][0] == "v"):
         return None  # vector operations count only through their bundle and its row of units
