@@ -37,8 +37,9 @@ VERBS: dict[str, Lazy] = {
     "tune": Lazy("tutor.cli.tune:tune_command", "Try other block sizes, by the compiler's estimate."),
     "bench": Lazy("tutor.cli.bench:bench", "The references beside the same functions in plain JAX."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
+    "submit": Lazy("tutor.cli.submit:submit", "One archive of your attempts, to hand in."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),
-    "set": Lazy("tutor.cli.author:author", "For authors: `set check` proves a set."),
+    "set": Lazy("tutor.cli.author:author", "For authors: make, prove and pack exercise sets."),
     "doctor": Lazy("tutor.cli.doctor:doctor", "What this machine has, and what is missing."),
 }
 TUI = "tutor.cli.start:open_tutor"  # what the program does without a verb

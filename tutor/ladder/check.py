@@ -76,8 +76,11 @@ class Ladder:
         seed: int | None = None,
         whole_jaxpr: bool = False,
         chips: tuple[str, ...] | None = None,
+        key: bytes | None = None,
     ) -> AsyncGenerator[Event]:
         """Judge one attempt. Closing the iterator, or cancelling its task, stops every run of it.
+
+        `key`: the set's secret, from which the inputs are drawn (`sets.key`); None for the public ones.
 
         `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
         without either it is a whole check."""
@@ -88,7 +91,7 @@ class Ladder:
                     yield said
             return
         stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
-        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips)
+        judged = subject(exercise, source, str(path), hidden=hidden, seed=seed, chips=chips, key=key)
         check = Check(self.runs(judged), stages, whole=target is None and only is None, whole_jaxpr=whole_jaxpr)
         async with contextlib.aclosing(follow(check)) as events:
             async for event in events:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 
-from tutor.protocol import PARENTS, AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
+import msgspec
+
+from tutor.protocol import PARENTS, AttemptId, CaseSpec, Figures, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt, Given
 
@@ -25,6 +28,9 @@ class Named(Record, frozen=True):
 class Subject(Named, frozen=True):
     """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones.
 
+    With a `key` the seeds follow from that secret, and nobody without it can work out the inputs. It stays here: the
+    workers are given seeds and never the key. `figures` are what is known of a reference that is not there.
+
     An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
 
     cases: list[CaseSpec]
@@ -39,6 +45,8 @@ class Subject(Named, frozen=True):
     given: Given | None = None
     integers: bytes = b""
     may_hang: bool = False
+    key: bytes | None = None
+    figures: tuple[Figures, ...] = ()
 
     def case(self, name: str) -> CaseSpec:
         """The case called `name`."""
@@ -53,8 +61,13 @@ class Subject(Named, frozen=True):
         return self.seed_of(case, -1)
 
     def seed_of(self, case: CaseSpec, number: int) -> int:
-        text = f"{self.set_id}/{self.slug}/{case.name}/{number}/{'' if self.seed is None else self.seed}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        if self.key is None:
+            text = f"{self.set_id}/{self.slug}/{case.name}/{number}/{'' if self.seed is None else self.seed}"
+            digest = hashlib.sha256(text.encode()).digest()
+        else:
+            named = msgspec.json.encode([self.set_id, self.slug, case.name, number, self.seed])
+            digest = hmac.digest(self.key, named, "sha256")
+        return int.from_bytes(digest[:8], "big")
 
 
 def subject(
@@ -65,8 +78,11 @@ def subject(
     hidden: bool = False,
     seed: int | None = None,
     chips: tuple[str, ...] | None = None,
+    key: bytes | None = None,
 ) -> Subject:
-    """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`."""
+    """An attempt at `exercise`. Hidden cases only on request; the `time` case is for `compile` and `device`.
+
+    `key`: the set's secret, from which the seeds are drawn; without it anyone can repeat them."""
     manifest = exercise.manifest
     reference = exercise.reference
     cases = exercise.cases(hidden=hidden)
@@ -85,6 +101,8 @@ def subject(
         time_case=next((case for case in cases if case.role == "time"), checked[0]),
         chips=chips or exercise.chips,
         seed=seed,
+        key=key,
+        figures=exercise.figures,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tutor.protocol import STAGES, Rules
 from tutor.sets.errors import Problem, did_you_mean
+from tutor.sets.late import check_late
 from tutor.sets.manifest import ArrayEntry, CaseEntry, Dim, ExerciseManifest, SetManifest
 from tutor.sets.shapes import UnknownSize, dimension, factors
 
@@ -34,6 +35,7 @@ def check_set(manifest: SetManifest) -> list[Problem]:
         *_chips(manifest.chips),
         *_jax_range(manifest.jax),
         *_reveal(manifest),
+        *check_late(manifest.late),
         *_duplicates(("chapters",), manifest.chapters, "chapter"),
         *(
             problem

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tutor.protocol import STAGES, ArraySpec, CaseSpec, StageName, ToleranceSpec
+from tutor.protocol import STAGES, ArraySpec, CaseSpec, Figures, StageName, ToleranceSpec
 from tutor.sets.checks import check_exercise, check_hidden
 from tutor.sets.errors import ManifestError, Problem
 from tutor.sets.locate import line_of
@@ -19,6 +19,8 @@ from tutor.sets.questions import with_kernels
 from tutor.sets.reading import read_manifest, read_text
 from tutor.sets.shapes import shape_of, static_of
 
+KEY_FILE = "seed.key"
+"""The set's secret key (`key`), directly in `solutions/`."""
 _EXPECT = re.compile(r"#\s*expect:\s*(?P<stage>\w+)\s+(?P<code>KT\d{3})(?P<only>\s+only)?\s*")
 
 
@@ -44,7 +46,8 @@ class WrongAnswer:
 @dataclass(frozen=True)
 class Exercise:
     """An exercise of a set. Reading its manifest was cheap; lesson, starter, programs and hidden cases are read when
-    asked for. `folder` is under `exercises/`, `solutions` its mirror (which a student's copy of a set lacks)."""
+    asked for. `folder` is under `exercises/`, `solutions` its mirror, which a student's copy of a set lacks; that has
+    `figures` of the reference instead."""
 
     set_id: str
     chapter: str
@@ -53,6 +56,7 @@ class Exercise:
     solutions: Path
     manifest: ExerciseManifest
     default_chips: tuple[str, ...] = ("v5e", "v6e")
+    figures: tuple[Figures, ...] = ()
 
     @property
     def slug(self) -> str:
@@ -218,16 +222,25 @@ def raise_problems(path: Path, text: str, problems: list[Problem]) -> None:
         raise ManifestError(path, list(dict.fromkeys(placed)))
 
 
+def set_files(root: Path) -> list[tuple[str, Path]]:
+    """All files below a folder of a set, by their names inside it, in order. Caches, hidden files and the secret key
+    do not count."""
+    found = [(path.relative_to(root), path) for path in root.rglob("*") if path.is_file()]
+    return sorted(
+        (inner.as_posix(), path)
+        for inner, path in found
+        if inner != Path(KEY_FILE) and not any(p.startswith(".") or p == "__pycache__" for p in inner.parts)
+    )
+
+
 def hash_files(roots: list[tuple[str, Path]]) -> str:
-    """sha256 over names and contents of all files below some folders; caches and hidden files do not count."""
+    """sha256 over names and contents of the files below some folders (`set_files`): for each, in order, a line
+    `LABEL/NAME`, a zero byte, and the sha256 of its bytes in hexadecimal."""
     total = hashlib.sha256()
     for label, root in roots:
-        for path in sorted(p for p in root.rglob("*") if p.is_file()):
-            inner = path.relative_to(root)
-            if any(part.startswith(".") or part == "__pycache__" for part in inner.parts):
-                continue
+        for name, path in set_files(root):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"{label}/{inner.as_posix()}\0{digest}\n".encode())
+            total.update(f"{label}/{name}\0{digest}\n".encode())
     return total.hexdigest()
 
 

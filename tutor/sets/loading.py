@@ -1,22 +1,23 @@
-"""Finding a set by name or folder, and loading it."""
+"""A loaded set, and loading one from its folder."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import tutor
 from tutor.sets.checks import check_set
-from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSet, UnknownSlug, did_you_mean, nearest
-from tutor.sets.exercise import Exercise, hash_files, raise_problems, read_exercise
+from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSlug, did_you_mean, nearest
+from tutor.sets.exercise import KEY_FILE, Exercise, hash_files, raise_problems, read_exercise
 from tutor.sets.locate import line_of
 from tutor.sets.manifest import SetManifest
+from tutor.sets.packed import figures_of
 from tutor.sets.reading import read_manifest, read_text
 
-ENTRY_POINTS = "kerneltutor.sets"
+Origin = Literal["built-in", "folder", "archive", "package"]
 _FOLDER = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 
 
@@ -32,12 +33,15 @@ class Broken:
 
 @dataclass(frozen=True)
 class ExerciseSet:
-    """A loaded set: its exercises in order. `broken` ones raise their own error when asked for by name."""
+    """A loaded set: its exercises in order. `broken` ones raise their own error when asked for by name.
+
+    `origin`: where it came from. Only a "folder" is its user's own to write to."""
 
     root: Path
     manifest: SetManifest
     exercises: tuple[Exercise, ...]
     broken: tuple[Broken, ...] = ()
+    origin: Origin = "folder"
 
     @property
     def id(self) -> str:
@@ -66,14 +70,20 @@ class ExerciseSet:
         """The exercises of one chapter, in order."""
         return [e for e in self.exercises if e.chapter == name]
 
+    @property
+    def key_file(self) -> Path:
+        """Where the set's secret key is, if it has one (`key`)."""
+        return self.root / "solutions" / KEY_FILE
+
     @cached_property
     def sha256(self) -> str:
-        """A hash of everything in the set: exercises and solutions."""
-        return hash_files([(name, self.root / name) for name in ("exercises", "solutions")])
+        """A hash of everything that a verdict may follow from: exercises and solutions, without the secret key."""
+        return hash_files([("exercises", self.root / "exercises"), ("solutions", self.root / "solutions")])
 
     @cached_property
     def public_sha256(self) -> str:
-        """A hash of what students are given: the exercises alone."""
+        """A hash of what students are given, the exercises alone: the same in the instructor's folder and in their
+        copy. This is the `set_sha256` of packs, submissions and records."""
         return hash_files([("exercises", self.root / "exercises")])
 
 
@@ -95,26 +105,15 @@ def builtin_root() -> Path:
     return inside if (inside / "exercises" / "set.toml").is_file() else package.parent
 
 
-def find_set(name_or_path: str | Path | None = None) -> Path:
-    """The root of a set: None is the built-in one; else a folder, or the name of an installed package that announces
-    itself under the entry point group `kerneltutor.sets`. `UnknownSet` offers the nearest known name."""
-    if name_or_path is None:
-        return builtin_root()
-    path = Path(name_or_path).expanduser()
-    for root in (path, path.parent):
-        if (root / "exercises" / "set.toml").is_file() and (root == path or path.name == "exercises"):
-            return root.resolve()
-    if path.is_dir():
-        raise SetError(f"{path} holds no exercise set.", "A set is a folder with exercises/set.toml in it.")
-    return _installed(str(name_or_path))
+def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
+    """Load the set in `root`. A broken `set.toml` is a `ManifestError`; a broken exercise is put into `broken`.
 
-
-def load_set(root: Path) -> ExerciseSet:
-    """Load the set in `root`. A broken `set.toml` is a `ManifestError`; a broken exercise is put into `broken`."""
+    Without an `origin` it is the built-in set or a folder."""
     path = root / "exercises" / "set.toml"
     manifest, text = read_manifest(path, SetManifest)
     raise_problems(path, text, check_set(manifest))
     _check_folders(root, manifest, path, text)
+    figures = figures_of(root)
     exercises: list[Exercise] = []
     broken: list[Broken] = []
     for chapter in manifest.chapters:
@@ -129,10 +128,13 @@ def load_set(root: Path) -> ExerciseSet:
                 if twin := next((e for e in exercises if e.slug == exercise.slug), None):
                     message = f'two exercises have the slug "{twin.slug}"; the other is {twin.folder}.'
                     raise ManifestError(folder / "exercise.toml", [Problem(("slug",), message)])
-                exercises.append(exercise)
+                exercises.append(replace(exercise, figures=tuple(figures.get(exercise.slug, ()))))
             except SetError as error:
                 broken.append(Broken(folder.name[3:], chapter, int(folder.name[:2]), error))
-    return _check_requires(ExerciseSet(root, manifest, tuple(exercises), tuple(broken)))
+    origin = origin or ("built-in" if root == builtin_root() else "folder")
+    loaded = ExerciseSet(root, manifest, tuple(exercises), tuple(broken), origin)
+    _check_late(loaded, path, text)
+    return _check_requires(loaded)
 
 
 def _check_folders(root: Path, manifest: SetManifest, path: Path, text: str) -> None:
@@ -144,6 +146,17 @@ def _check_folders(root: Path, manifest: SetManifest, path: Path, text: str) -> 
     problems = [
         Problem(("chapters",), f"leaves out the folder {name}.", did_you_mean(name, manifest.chapters))
         for name in unknown
+    ]
+    raise_problems(path, text, problems)
+
+
+def _check_late(loaded: ExerciseSet, path: Path, text: str) -> None:
+    """Dates for an exercise that does not exist would never be applied: say so."""
+    known = [*loaded.slugs, *(b.slug for b in loaded.broken)]
+    problems = [
+        Problem(("late", "exercise", slug), f'there is no exercise "{slug}".', did_you_mean(slug, known))
+        for slug in loaded.manifest.late.exercise
+        if slug not in known
     ]
     raise_problems(path, text, problems)
 
@@ -165,21 +178,4 @@ def _check_requires(loaded: ExerciseSet) -> ExerciseSet:
             for slug in missing
         ]
         broken.append(Broken(exercise.slug, exercise.chapter, exercise.number, ManifestError(path, problems)))
-    return ExerciseSet(loaded.root, loaded.manifest, tuple(good), tuple(broken))
-
-
-def _installed(name: str) -> Path:
-    from importlib.metadata import entry_points  # slow to import, and only packages need it
-
-    points = entry_points(group=ENTRY_POINTS)
-    for point in points:
-        if point.name != name:
-            continue
-        # Looked up, not imported: a set is data, and none of its Python runs here.
-        spec = importlib.util.find_spec(point.module)
-        for place in spec.submodule_search_locations or () if spec else ():
-            if (Path(place) / "exercises" / "set.toml").is_file():
-                return Path(place)
-        raise SetError(f'The package of the set "{name}" ({point.module}) holds no exercises/set.toml.')
-    known = nearest(name, [p.name for p in points])
-    raise UnknownSet(name, known, "Give a folder with exercises/set.toml in it, or the name of an installed set.")
+    return replace(loaded, exercises=tuple(good), broken=tuple(broken))

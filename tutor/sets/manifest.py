@@ -28,6 +28,24 @@ class Reveal(Table, frozen=True, kw_only=True):
     date: str | None = None
 
 
+class LateDates(Table, frozen=True, kw_only=True):
+    """`[late.exercise.SLUG]`: an exercise's own dates, in place of the set's."""
+
+    due: str | None = None
+    closes: str | None = None
+
+
+class Late(Table, frozen=True, kw_only=True):
+    """`[late]`: what a late submission costs (`late`). Dates have a time zone; `grace` is a span such as "15m"."""
+
+    due: str | None = None
+    closes: str | None = None
+    grace: str = "0s"
+    percent_per_day: float = 0.0
+    late_days: int = 0
+    exercise: dict[str, LateDates] = {}
+
+
 class SetManifest(Table, frozen=True, kw_only=True):
     """`set.toml`. `chapters` gives the folders of `exercises/` and their order."""
 
@@ -38,6 +56,7 @@ class SetManifest(Table, frozen=True, kw_only=True):
     chapters: tuple[str, ...]
     chips: tuple[str, ...] = ("v5e", "v6e")
     reveal: Reveal = Reveal()
+    late: Late = Late()
 
 
 class ArrayEntry(Table, frozen=True, kw_only=True):

@@ -55,7 +55,7 @@ def parse_manifest[T: msgspec.Struct](text: str, path: Path, kind: type[T]) -> T
     try:
         return msgspec.convert(_plain(data), kind)
     except msgspec.ValidationError as error:
-        raise ManifestError(path, [_explain(str(error), kind, text)]) from None
+        raise ManifestError(path, [_explain(str(error), kind, _plain(data), text)]) from None
 
 
 def _plain(value: Any) -> Any:
@@ -67,13 +67,16 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else value
 
 
-def _explain(message: str, kind: type[msgspec.Struct], text: str) -> Problem:
+def _explain(message: str, kind: type[msgspec.Struct], data: Any, text: str) -> Problem:
     match = _AT.match(message)
     assert match is not None  # every part of the pattern is optional
     what = match["what"]
-    key: tuple[str | int, ...] = tuple(
-        int(m[2]) if m[2] else m[1] for m in _STEP.finditer(match["path"] or "") if m[1] or m[2]
-    )
+    key: tuple[str | int, ...] = ()
+    for step in _STEP.finditer(match["path"] or ""):
+        if step[1] or step[2]:
+            key = (*key, int(step[2]) if step[2] else step[1])
+        elif not match["key"]:
+            key = (*key, _wrong_entry(_type_at(kind, key), data, key))
     within = _type_at(kind, key)
     if unknown := _UNKNOWN.search(what):
         key = (*key, unknown[1])
@@ -90,6 +93,18 @@ def _explain(message: str, kind: type[msgspec.Struct], text: str) -> Problem:
         wanted = " or ".join(_WORDS.get(w, w) for w in wrong[1].split(" | ") if w != "null")
         return Problem(key, f"must be {wanted}, not {_WORDS.get(wrong[2], wrong[2])}.", None, line_of(text, key))
     return Problem(key, f"{what}.", None, line_of(text, key))
+
+
+def _wrong_entry(kind: Any, data: Any, key: tuple[str | int, ...]) -> str:
+    """The name of the entry that is wrong in the table at `key`, whose names are free: msgspec only says `[...]`."""
+    for step in key:
+        data = data[step]
+    for name, value in data.items():
+        try:
+            msgspec.convert(value, get_args(kind)[1])
+        except msgspec.ValidationError:
+            return str(name)
+    raise AssertionError("no entry is wrong")
 
 
 def _keys(kind: Any) -> list[str]:
