@@ -62,7 +62,7 @@ def rows(sweep: Sweep, chip: str) -> list[Row]:
 def _row(sweep: Sweep, one: Tuned) -> Row:
     measured = [duration(one.device_us) if one.device_us is not None else ""]
     times = measured if any(other.device_us is not None for other in sweep.tried) else []
-    limit = _vmem(one.vmem_bytes, one.vmem_limit_bytes)
+    limit = _vmem(one.vmem_bytes, one.vmem_limit_bytes) if one.status in ("passed", "overflow") else ""
     figures = _figures(one.schedule) if one.schedule else ["-", "", ""]
     mark = ", ".join(name for name, values in _marks(sweep).items() if values == one.values)
     if one.schedule is None:
@@ -72,7 +72,9 @@ def _row(sweep: Sweep, one: Tuned) -> Row:
 
 
 def _vmem(used: int | None, limit: int | None) -> str:
-    return f"{amount(used)} of {amount(limit)}" if used is not None and limit is not None else ""
+    if limit is None:
+        return ""
+    return f"{amount(used)} of {amount(limit)}" if used is not None else f"over {amount(limit)}"
 
 
 def _figures(schedule: Schedule) -> list[str]:

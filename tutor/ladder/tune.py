@@ -257,6 +257,7 @@ class _Sweep:
             kernels=[kernel.kernel for kernel in facts.kernels],
             estimate=True,
             values=self._values,
+            sweep=True,
         )
         return await self._on_any(job)
 

@@ -17,7 +17,7 @@ from jax.experimental import topologies
 from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.judge.compile import chips
-from tutor.judge.compile.allocations import Piece, named, peak, read
+from tutor.judge.compile.allocations import Piece, least_vmem, named, peak, read
 from tutor.judge.compile.dumps import around, dump_text, kernels_dumped
 from tutor.judge.compile.explain import explain
 from tutor.judge.compile.refusal import Refusal, frames_in
@@ -44,6 +44,8 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         return Compiled(Compilation(job.chip, job.case, "unavailable"), [], time.monotonic() - began, reason)
     memory = chips.memory(job.chip)
     kernels = job.kernels if len(job.kernels) == len(calls) else []
+    if job.sweep and (hopeless := _hopeless(job, kernels, calls, memory)) is not None:
+        return Compiled(*hopeless, time.monotonic() - began)
     failure: Exception | None = None
     try:
         _compile(exported, job.chip, wanted)
@@ -81,6 +83,18 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         mine = pieces[number] if number < len(pieces) else None
         findings = [explain(replace(refusal, pieces=mine or []))]
     return Compiled(compilation, findings, time.monotonic() - began)
+
+
+def _hopeless(
+    job: CompileJob, kernels: Sequence[Kernel], calls: Sequence[compat.TpuCall], memory: chips.Memory
+) -> tuple[Compilation, list[Finding]] | None:
+    """What is said of a kernel whose blocks alone need more VMEM than it may have: such compiles take seconds."""
+    for kernel, call in zip(kernels, calls, strict=False):
+        least, limit = least_vmem(kernel), min(call.vmem_limit_bytes or memory.scoped_vmem, memory.vmem)
+        if least > limit:
+            said = finding("KT602", f"On {job.chip}: the blocks of {kernel.name} alone need more VMEM than there is.")
+            return Compilation(job.chip, job.case, "failed", None, limit, memory.vmem), [said]
+    return None
 
 
 @lru_cache(maxsize=8)
