@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tutor.protocol import CommandError, Verdict
+from tutor.protocol import Bench, CommandError, Sweep, Verdict
 from tutor.record import Document
 from tutor.sets import ExerciseManifest, SetManifest
 from tutor.sets.manifest import HiddenManifest
@@ -18,6 +18,8 @@ SCHEMAS = {
     "exercise.toml": ExerciseManifest,
     "hidden.toml": HiddenManifest,
     "verdict": Verdict,
+    "tune": Sweep,
+    "bench": Bench,
     "error": CommandError,
     "progress": Document,
     "submission": Submission,

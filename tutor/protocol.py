@@ -270,7 +270,8 @@ class Tuned(Record, frozen=True):
 class Sweep(Record, frozen=True, kw_only=True):
     """A sweep of block sizes as far as it got. `own` are the values that the timing case calls the attempt with,
     `defaults` those that its function has; `planned` counts choices times chips, `possible` the choices before they
-    were cut down to `--max`. `reference` is by chip. `complete` is false for a sweep that was interrupted."""
+    were cut down to `--max`. `reference` is by chip, `notes` say why something could not be measured. `complete` is
+    false for a sweep that was interrupted."""
 
     schema: str = SWEEP_SCHEMA
     set: str | None
@@ -285,6 +286,7 @@ class Sweep(Record, frozen=True, kw_only=True):
     possible: int
     tried: list[Tuned] = []
     reference: dict[str, Schedule] = {}
+    notes: list[str] = []
     complete: bool = False
     seconds: float = 0.0
 

@@ -24,6 +24,8 @@ def render_sweep(sweep: Sweep, *, width: int = 80, color: bool = False) -> str:
     notes = dict.fromkeys(note for one in sweep.tried if one.schedule for note in one.schedule.notes)
     for note in notes:
         lines += wrap(f"Of some: {one_line(note)}.", width)
+    for note in sweep.notes:
+        lines += wrap(f"Not measured: {one_line(note)}", width)
     lines += ["", *wrap("Nothing was run: check your file with the block sizes that you choose.", width)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import msgspec
 
 from tutor.ladder.compiler import need_libtpu
+from tutor.ladder.measured import Measure
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.subject import Subject, subject
 from tutor.ladder.timed_case import Lowered, integer_values, lowered
@@ -21,7 +22,11 @@ type Outcome = tuple[Schedule | None, str | None]
 
 
 async def bench(
-    runs_of: Callable[[Subject], Runs], set_id: str, exercises: Sequence[Exercise], chips: tuple[str, ...]
+    runs_of: Callable[[Subject], Runs],
+    set_id: str,
+    exercises: Sequence[Exercise],
+    chips: tuple[str, ...],
+    measure: Measure | None = None,
 ) -> AsyncGenerator[Bench]:
     """The table so far, after every exercise. Closing the iterator stops what runs."""
     began = time.monotonic()
@@ -31,13 +36,13 @@ async def bench(
         reference = exercise.reference
         runs = runs_of(subject(exercise, reference.read_bytes(), str(reference), chips=chips))
         await need_libtpu(runs.compiler)
-        rows = [*table.rows, *await bench_exercise(runs, exercise)]
+        rows = [*table.rows, *await bench_exercise(runs, exercise, measure)]
         table = msgspec.structs.replace(table, rows=rows, seconds=time.monotonic() - began)
         yield table
     yield msgspec.structs.replace(table, complete=True)
 
 
-async def bench_exercise(runs: Runs, exercise: Exercise) -> list[Benched]:
+async def bench_exercise(runs: Runs, exercise: Exercise, measure: Measure | None = None) -> list[Benched]:
     """The reference and `xla.py` of one exercise on every chip of `runs`, called as its timing case says."""
     case, chips = runs.subject.time_case, runs.subject.chips
     values = await integer_values(runs, case)
@@ -48,11 +53,19 @@ async def bench_exercise(runs: Runs, exercise: Exercise) -> list[Benched]:
     found = [await estimates(runs, one, program, values) for one, program in zip(made, programs, strict=True)]
     if exercise.xla is None:
         found.append(dict.fromkeys(chips, (None, "the exercise has no xla.py")))
-    return [
+    rows = [
         Benched(exercise.slug, chip, case.name, mine, other, why, why_not)
         for chip in chips
         for (mine, why), (other, why_not) in [(found[0][chip], found[1][chip])]
     ]
+    return rows if measure is None or exercise.xla is None else [*await _timed(runs, programs[1], rows, measure)]
+
+
+async def _timed(runs: Runs, xla: Attempt, rows: Sequence[Benched], measure: Measure) -> Sequence[Benched]:
+    """The rows with what this machine's TPU takes for both programs, in the first of them."""
+    found = await measure(runs.about(msgspec.structs.replace(runs.subject, attempt=xla)))
+    first = msgspec.structs.replace(rows[0], reference_us=found.reference_us, xla_us=found.attempt_us)
+    return [first, *rows[1:]]
 
 
 async def estimates(runs: Runs, made: Lowered, program: Attempt, values: bytes) -> dict[str, Outcome]:

@@ -19,6 +19,7 @@ from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTrace
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.lower import SharedLowering, lower_stage
+from tutor.ladder.measured import measure_here
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
@@ -123,13 +124,13 @@ class Ladder:
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
         judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
-        async with contextlib.aclosing(tune(self.runs(judged), wanted)) as pictures:
+        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here())) as pictures:
             async for picture in pictures:
                 yield picture
 
     async def bench(self, set_id: str, exercises: Sequence[Exercise], chips: tuple[str, ...]) -> AsyncGenerator[Bench]:
         """The references of kernel exercises beside plain JAX: each answer is the table so far."""
-        async with contextlib.aclosing(bench(self.runs, set_id, exercises, chips)) as tables:
+        async with contextlib.aclosing(bench(self.runs, set_id, exercises, chips, measure_here())) as tables:
             async for table in tables:
                 yield table
 

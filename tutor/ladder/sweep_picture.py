@@ -22,10 +22,11 @@ def time_of(one: Tuned) -> float | None:
 
 
 def ranked(sweep: Sweep, chip: str) -> list[Tuned]:
-    """The choices for one chip: the fastest first, then those that have no time."""
+    """The choices for one chip: the fastest first, what was measured before what was not; then what has no time."""
     order = list(REFUSED)
     mine = [one for one in sweep.tried if one.chip == chip]
-    timed = sorted((one for one in mine if time_of(one) is not None), key=lambda one: (time_of(one), _key(one)))
+    timed = [one for one in mine if time_of(one) is not None]
+    timed.sort(key=lambda one: (one.device_us is None, time_of(one), _key(one)))
     rest = [one for one in mine if time_of(one) is None]
     return timed + sorted(rest, key=lambda one: (order.index(one.status) if one.status in order else -1, _key(one)))
 
@@ -149,7 +150,7 @@ class Cell(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """The times over two keywords; what else was swept stands at the best choice (`fixed`)."""
+    """The estimates over two keywords; what else was swept stands at the best choice (`fixed`)."""
 
     down: str
     across: str
@@ -165,12 +166,12 @@ def heat(sweep: Sweep, chip: str) -> Heat | None:
         (name for name, some in sweep.parameters.items() if len(some) > 1), key=lambda name: _count(sweep, name)
     )
     first = best(sweep, chip)
-    if len(swept) < 2 or first is None:
+    if len(swept) < 2 or first is None or first.schedule is None:
         return None
     down, across = (name for name in sweep.parameters if name in swept[:2])
     fixed = {name: value for name, value in first.values.items() if name not in (down, across) and name in swept}
     known = {(one.values[down], one.values[across]): one for one in sweep.tried if _on(one, chip, fixed)}
-    fastest = time_of(first) or 1.0
+    fastest = min(one.schedule.total_us for one in sweep.tried if one.chip == chip and one.schedule)
     cells = [
         [_cell(known.get((a, b)), fastest, sweep.own) for b in sweep.parameters[across]] for a in sweep.parameters[down]
     ]
@@ -188,10 +189,10 @@ def _on(one: Tuned, chip: str, fixed: Mapping[str, int]) -> bool:
 def _cell(one: Tuned | None, fastest: float, mine: Mapping[str, int]) -> Cell:
     if one is None:
         return Cell("·", "untried")
-    us, called = time_of(one), one.values == mine
-    if us is None:
+    called = one.values == mine
+    if one.schedule is None:
         return Cell({"overflow": "VMEM"}.get(one.status, "no"), one.status, own=called)
-    ratio = us / fastest
+    ratio = float(f"{one.schedule.total_us / fastest:.2g}")
     shade = next(sign for bound, sign in SHADES if ratio <= bound)
     return Cell(f"{shade} {ratio:.2g}" if ratio < 100 else f"{shade} >99", "passed", ratio, called)
 

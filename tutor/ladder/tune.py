@@ -15,7 +15,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 import msgspec
 
 from tutor.ladder.compiler import Compiler, need_libtpu
+from tutor.ladder.measured import Measure
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
+from tutor.ladder.sweep_picture import ranked
 from tutor.ladder.sweep_plan import (
     CannotTune,
     Wanted,
@@ -32,19 +34,25 @@ from tutor.wire import Artifact, ArtifactJob, Broken, Compiled, CompileJob, Ende
 
 TOGETHER = 4
 """Choices that one fork of the stager traces and exports: few, so that the compilers soon have work."""
+TIMED = 8
+"""Choices that are measured on a TPU: some seconds each, so only the fastest by the estimate."""
 OVERFLOW = frozenset({"KT602", "KT603"})
 
 
-async def tune(runs: Runs, wanted: Wanted = Wanted()) -> AsyncGenerator[Sweep]:
-    """Sweep the attempt of `runs`; every answer is the whole picture so far, the last one is complete.
+async def tune(runs: Runs, wanted: Wanted = Wanted(), measure: Measure | None = None) -> AsyncGenerator[Sweep]:
+    """Sweep the attempt of `runs`; every answer is the whole picture so far, the last one is complete. What is fastest
+    by the estimate is measured as well, if there is something to `measure` with.
 
-    `CannotTune` if nothing can be swept. Closing the iterator stops what runs."""
+    `CannotTune` or `NoCompiler` if nothing can be swept. Closing the iterator stops what runs."""
     began = time.monotonic()
     sweep = _Sweep(runs, wanted)
     async with sweep:
         yield await sweep.plan()
         async for tried in sweep.results():
             yield sweep.picture(tried, time.monotonic() - began)
+        if measure is not None:
+            async for picture in sweep.measured(measure):
+                yield picture
         yield msgspec.structs.replace(sweep.so_far, complete=True, seconds=time.monotonic() - began)
 
 
@@ -146,6 +154,20 @@ class _Sweep:
             reference = {**known.reference, tried[0]: tried[1]}
             self.so_far = msgspec.structs.replace(known, seconds=seconds, reference=reference)
         return self.so_far
+
+    async def measured(self, measure: Measure) -> AsyncGenerator[Sweep]:
+        """The picture after each time: the attempt as it is called, and what is fastest by the estimate."""
+        chip, case = self.so_far.chips[0], self._case
+        known = [one for one in ranked(self.so_far, chip) if one.schedule is not None]
+        known.sort(key=lambda one: one.values != self.so_far.own)
+        for one in known[:TIMED]:
+            subject = msgspec.structs.replace(self._runs.subject, time_case=self._with(one.values, case.name))
+            found = await measure(self._runs.about(subject))
+            timed = msgspec.structs.replace(one, device_us=found.attempt_us)
+            tried = [timed if other is one else other for other in self.so_far.tried]
+            notes = list(dict.fromkeys([*self.so_far.notes, *([found.reason] if found.reason else [])]))
+            self.so_far = msgspec.structs.replace(self.so_far, tried=tried, notes=notes)
+            yield self.so_far
 
     async def results(self) -> AsyncGenerator[Tuned | tuple[str, Schedule]]:
         """Everything that is found, as soon as it is."""
