@@ -34,7 +34,7 @@ def compilation(mine: float | None, reference: float | None, chip: str = "v5e") 
 def test_beside_the_reference(mine: float, reference: float, words: str) -> None:
     figures = estimate_figures(compilation(mine, reference))
     assert figures is not None and words in figures.verdict and figures.names == ["yours", "reference"]
-    assert figures.title.startswith("Speed estimate for v5e, case big") and "no TPU was used" in figures.title
+    assert figures.title.startswith("Speed estimate for v5e, case big") and "no TPU used" in figures.title
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def estimate_figures(one: Compilation) -> Figures | None:
         names, rows = ["both"], [(label, cells[:1]) for label, cells in rows]
     said = [confidence(one.chip)] if reference is None else [beside(mine, reference), confidence(one.chip)]
     return Figures(
-        title=f"Speed estimate for {one.chip}, case {one.case}, from the compiler's schedule; no TPU was used",
+        title=f"Speed estimate for {one.chip}, case {one.case}: the compiler's schedule, no TPU used",
         names=names,
         rows=rows,
         verdict=" ".join(said),
