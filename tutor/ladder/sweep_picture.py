@@ -10,7 +10,7 @@ from tutor.ladder.speed_words import BOUNDS, NOTABLE, amount, confidence, durati
 from tutor.protocol import Schedule, Sweep, Tuned
 
 OWN, DEFAULT = "as called", "default"
-REFUSED = {"overflow": "VMEM overflow", "refused": "refused", "unavailable": "not available"}
+REFUSED = {"overflow": "VMEM", "refused": "refused", "unavailable": "not available"}
 SHADES = ((1.1, "█"), (1.5, "▓"), (2.5, "▒"), (float("inf"), "░"))
 """A bar in the map: full for what is within 10 % of the best, empty for more than 2.5 times as long."""
 Kind = Literal["passed", "overflow", "refused", "unavailable", "untried"]
@@ -54,7 +54,7 @@ def rows(sweep: Sweep, chip: str) -> list[Row]:
     reference = sweep.reference.get(chip)
     if reference is not None:
         measured = [""] if any(one.device_us is not None for one in sweep.tried) else []
-        cells = [*("" for _ in sweep.own), *measured, *_figures(reference), "", "the reference"]
+        cells = [*("" for _ in sweep.own), *measured, *_figures(reference), "", "reference"]
         place = sum(us is not None and us <= reference.total_us for us, _ in lines)
         lines.insert(place, (reference.total_us, Row(cells, "passed")))
     return [row for _, row in lines]
@@ -68,7 +68,7 @@ def _row(sweep: Sweep, one: Tuned) -> Row:
     mark = ", ".join(name for name, values in _marks(sweep).items() if values == one.values)
     if one.schedule is None:
         why = REFUSED.get(one.status, "") or one.reason or ""
-        mark = ": ".join(part for part in (why, one.code or "") if part) + (f" ({mark})" if mark else "")
+        mark = " ".join(part for part in (one.code or "", why, mark) if part)
     return Row([*(str(value) for value in one.values.values()), *times, *figures, limit, mark], one.status)
 
 
@@ -108,7 +108,8 @@ def conclusion(sweep: Sweep, chip: str) -> str:
     word = "measured" if first.device_us is not None else "an estimated"
     trust = "" if first.device_us is not None else f" {confidence(chip)}"
     if mine is None or time_of(mine) is None:
-        return f"The fastest: {values}, {word} {duration(us)}. As it is called now there is no time.{trust}"
+        why = "has no time" if mine is not None else "was not tried yet"
+        return f"The fastest: {values}, {word} {duration(us)}. What the case asks for {why}.{trust}"
     ratio = (time_of(mine) or us) / us
     if ratio < NOTABLE:
         return f"No choice is more than 10 % faster than {in_words(sweep.own)}, which the case asks for.{trust}"

@@ -87,6 +87,7 @@ class _Sweep:
         await need_libtpu(self._runs.compiler)
         defaults = block_keywords(subject.attempt.source, subject.attempt.entry)
         if not defaults:
+            await self._base({})  # a file that does not even load has something more important to say
             raise _nothing_to_sweep(subject.attempt.entry, subject.time_case)
         static = self._case.static
         own = {name: value for name in defaults if type(value := static.get(name, defaults[name])) is int}
