@@ -170,6 +170,20 @@ class Allocation(Record, frozen=True):
     bytes: int
 
 
+class Work(Record, frozen=True):
+    """What one run of a program does, over all its kernels, as read from its jaxpr.
+
+    `operations` by the rate of the unit that does them (`roof.RATES`): two for each multiply-add of a product, one for
+    each element that the vector unit works out. `moved`: bytes between HBM and the chip, None where data decides.
+    `least`: bytes that a right program must move, each block of an input that is looked at and each output once.
+    `exact`: every branch was decided; else the largest ones were counted."""
+
+    operations: dict[str, int]
+    moved: int | None
+    least: int
+    exact: bool
+
+
 class Schedule(Record, frozen=True):
     """The speed estimate read from the compiler's own schedule."""
 
@@ -184,7 +198,8 @@ class Schedule(Record, frozen=True):
 
 
 class Compilation(Record, frozen=True):
-    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it."""
+    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it;
+    `advice` says what limits the attempt by its estimate, and what would help."""
 
     chip: str
     case: str
@@ -195,10 +210,30 @@ class Compilation(Record, frozen=True):
     allocations: list[Allocation] = []
     schedule: Schedule | None = None
     reference: Schedule | None = None
+    work: Work | None = None
+    reference_work: Work | None = None
+    advice: str | None = None
+
+
+class Reached(Record, frozen=True):
+    """What one program reached on a device: per second, and as a share of what the chip can do at its best.
+
+    `least_us`: no program of this work takes less. None where the jaxpr does not say."""
+
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    roof_share: float | None = None
+    least_us: float | None = None
 
 
 class Timing(Record, frozen=True):
-    """Attempt beside reference on a device. Times are medians in microseconds; the ratio is attempt / reference."""
+    """Attempt beside reference on a device. Times are medians in microseconds; the ratio is attempt / reference, with
+    a 95 % interval. `samples` has every timed pair.
+
+    `clock`: `device` is the profiler's time of the program on the chip, `wall` the time of one call from the host, of
+    which `dispatch_us` is what a program that does nothing takes. Spreads are the middle half of the times, as a share
+    of the median. `rechecked`: timed repeats whose outputs were compared again afterwards; `inputs` says how each
+    repeat got inputs of its own. `advice` says what limits the attempt, and what would help."""
 
     device_kind: str
     attempt_us: float
@@ -208,6 +243,19 @@ class Timing(Record, frozen=True):
     ratio_high: float
     clock: Literal["device", "wall"]
     samples: list[tuple[float, float]]
+    case: str = ""
+    chip: str | None = None
+    cores: int = 1
+    attempt_spread: float | None = None
+    reference_spread: float | None = None
+    dispatch_us: float | None = None
+    rechecked: int = 0
+    inputs: str = ""
+    work: Work | None = None
+    reference_work: Work | None = None
+    attempt: Reached = Reached()
+    reference: Reached = Reached()
+    advice: str | None = None
 
 
 class Environment(Record, frozen=True):
@@ -297,7 +345,8 @@ class Sweep(Record, frozen=True, kw_only=True):
 class Benched(Record, frozen=True):
     """One exercise on one chip: the reference, and the same function in plain JAX (`xla.py`), for the timing case.
 
-    The reasons say why there is no estimate. The `_us` are measured beside each other, on a TPU only."""
+    The reasons say why there is no estimate. `floor_us`: no program of this function takes less, by the chip's peak
+    rates. The other `_us` are measured beside each other, on a TPU only."""
 
     exercise: str
     chip: str
@@ -306,6 +355,7 @@ class Benched(Record, frozen=True):
     xla: Schedule | None = None
     reference_reason: str | None = None
     xla_reason: str | None = None
+    floor_us: float | None = None
     reference_us: float | None = None
     xla_us: float | None = None
 
@@ -442,6 +492,13 @@ class Staged(Record, frozen=True):
     least_bytes: int
 
 
+class Operations(Record, frozen=True):
+    """What one kernel works out over its whole grid, by rate, as in `Work`."""
+
+    by_rate: dict[str, int]
+    exact: bool
+
+
 class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
@@ -461,6 +518,7 @@ class KernelFacts(Record, frozen=True):
     vmem_limit_bytes: int | None = None
     laws: list[BlockLaw] = []
     staged: list[Staged] = []
+    operations: Operations | None = None
 
 
 class CaseFacts(Record, frozen=True):

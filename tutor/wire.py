@@ -209,7 +209,10 @@ class WitnessJob(Record, frozen=True, tag="witness"):
 
 
 class DeviceJob(Record, frozen=True, tag="device"):
-    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
+    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers.
+
+    `profiler`: the profiler's time is used where it can be had. The reference has a tolerance of its own where its
+    products are less precise."""
 
     oracle: str
     case: CaseSpec
@@ -219,6 +222,8 @@ class DeviceJob(Record, frozen=True, tag="device"):
     tolerance: ToleranceSpec
     platform: Literal["cpu", "tpu"] = "tpu"
     budget_seconds: float = 5.0
+    profiler: bool = True
+    reference_tolerance: ToleranceSpec | None = None
 
 
 Job = (

@@ -129,15 +129,18 @@ def test_bench(tmp_path: Path) -> None:
     moved = 2 * 512 * 1024 * 4  # read once and written once, at 819 GB/s
     assert row.reference.total_us > moved / 819e3 and row.xla.total_us > moved / 819e3
     assert row.reference.bytes_read == 512 * 1024 * 4
+    assert row.floor_us == pytest.approx(moved / 820e3, rel=0.01)
 
 
 def test_a_table_without_estimates_never_invents_one() -> None:
     known = Schedule(100.0, 1.0, "memory", 1, 0.5, 0.0, {}, [])
     rows = [
-        Benched("one", "v6e", "large", known, None, None, "the program calls its parts in a loop"),
+        Benched("one", "v6e", "large", known, None, None, "the program calls its parts in a loop", 50.0),
         Benched("two", "v6e", "large", known, known),
     ]
     text = render_bench(Bench(set="s", chips=["v6e"], rows=rows), width=80)
-    assert re.search(r"one +100 µs +- +no estimate", text) and re.search(r"two +100 µs +100 µs +about as fast", text)
+    assert re.search(r"one +50 µs +100 µs +- +no estimate", text) and re.search(
+        r"two +- +100 µs +100 µs +about as fast", text
+    )
     assert "one, plain JAX: the program calls its parts in a loop" in text and "rough" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -21,6 +21,7 @@ from tutor.protocol import (
     BlockWalk,
     CaseFacts,
     CaseResult,
+    Compilation,
     Environment,
     Finding,
     JaxprLine,
@@ -37,8 +38,9 @@ from tutor.protocol import (
     Sweep,
     Tuned,
     Verdict,
+    Work,
 )
-from tutor.record import Attempt
+from tutor.record import Attempt, Speed
 from tutor.sets import Broken
 
 STARTER = """\
@@ -157,6 +159,7 @@ class FakeHistory:
     hidden: str | None = "The solution can be seen once your attempt has passed."
     revealed: list[str] = field(default_factory=list)
     trouble: str | None = None
+    fast: list[Speed] = field(default_factory=list)
 
     def attempts(self, exercise: FakeExercise) -> list[Attempt]:
         return [
@@ -164,6 +167,9 @@ class FakeHistory:
             for n, (slug, source, verdict) in enumerate(self.added)
             if slug == exercise.slug
         ]
+
+    def speeds(self, exercise: FakeExercise) -> list[Speed]:
+        return self.fast
 
     def source(self, attempt: Attempt) -> bytes | None:
         return self.added[attempt.id][1]
@@ -381,6 +387,36 @@ def sweep_pictures() -> list[Sweep]:
     for bm, bn, us in ((128, 128, 300.0), (128, 512, 200.0), (256, 128, 100.0), (256, 512, None)):
         pictures.append(structs.replace(pictures[-1], tried=[*pictures[-1].tried, tuned(bm, bn, us)], seconds=1.0))
     return [*pictures, structs.replace(pictures[-1], complete=True)]
+
+
+WORK = Work({"bf16": 34_359_738_368, "vector": 33_554_432}, 342_606_336, 41_943_040, True)
+BETTER = structs.replace(WORK, moved=142_606_336)
+
+
+def compiled(chip: str, us: float, reference: float | None = 215.0, work: Work | None = WORK) -> Compilation:
+    return Compilation(
+        chip, "large", "passed", work=work, reference_work=BETTER if reference else None,
+        schedule=Schedule(us, us / 64, "memory", 342_606_336, 0.7, 0.0, {}, []),
+        reference=Schedule(reference, 1.0, "compute", 1, 0.1, 0.0, {}, []) if reference else None,
+        advice="Memory traffic limits it: `a_ref` is read 16 times over, 256 MiB for 16 MiB. Bigger blocks along the "
+        "axes that it does not follow would help. [/x]",
+    )  # fmt: skip
+
+
+def speed(number: int, us: float, **more: object) -> Speed:
+    base = Speed(
+        number, 1.7e9 + 60 * number, "", number > 2, "v5e", "estimate", "large", us, 215.0, None, None,
+        {"bf16": 34_359_738_368}, 1_042_606_336 - number * 10**8,
+    )  # fmt: skip
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def estimated(source: bytes) -> list[Event]:
+    """Right, with an estimate for two chips."""
+    *first, last = events(passing())
+    assert isinstance(last, CheckFinished)
+    compile = [compiled("v5e", 515.0), compiled("v6e", 255.0, 105.0)]
+    return [*first, CheckFinished(structs.replace(last.verdict, compile=compile))]
 
 
 @dataclass

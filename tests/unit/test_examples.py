@@ -26,7 +26,7 @@ NO_PROGRAM = {
     "KT612": "it depends on the version of libtpu",
     "KT609": "how long the compiler takes depends on the machine",
     "KT611": "takes arrays of many GiB",
-    **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705"), "takes a TPU"),
+    **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705", "KT706", "KT707", "KT708"), "takes a TPU"),
     **dict.fromkeys(("KT850", "KT851", "KT852", "KT853", "KT854", "KT855"), "is about an archive, not about a kernel"),
     "KT860": "is about a copy of a set without solutions",
     "KT901": "a fault of the tutor itself", "KT902": "a worker that dies", "KT903": "a worker that answers nonsense",
@@ -36,8 +36,6 @@ NO_PROGRAM = {
 
 RESERVED = {
     "KT314": "oracles of exercises give it",
-    "KT703": "a device is needed to write it against",
-    "KT704": "a device is needed to write it against",
 }
 """Codes that have a page, and that nothing in the tutor says by itself."""
 

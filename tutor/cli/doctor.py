@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from tutor.cli.errors import ExitCode
-from tutor.cli.machine import Check, Devices, devices, isolation, platform_check, terminal, version
+from tutor.cli.machine import Check, isolation, platform_check, terminal, version
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, paint, wrap
+from tutor.ladder.chip import Devices, devices
 from tutor.ladder.libtpu import libtpu_command
 from tutor.record import HistoryError
 from tutor.sets import SetError
@@ -22,7 +23,7 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("--", "yellow"), "problem": ("!!", 
 def doctor(session: Session, as_json: bool) -> int:
     """Python, JAX, libtpu, the TPU and who holds it, terminal, isolation, workspace."""
     found = devices()
-    checks = [*_software(session), *_tpu(found), terminal(), *isolation(), *_folders(session)]
+    checks = [*_software(session), *_tpu(found), *_opened(session, found), terminal(), *isolation(), *_folders(session)]
     if as_json:
         show_json({"checks": checks, "devices": found, "libtpu_command": libtpu_command()})
         return ExitCode.DONE
@@ -73,6 +74,19 @@ def _tpu(found: Devices) -> list[Check]:
         partly = "" if found.complete else " (some processes of other users could not be looked at)"
         checks.append(Check("TPU holder", "ok", f"nobody holds it{partly}"))
     return checks
+
+
+def _opened(session: Session, found: Devices) -> list[Check]:
+    """Which of our processes open the chip; looked at only where there is one and nobody else holds it."""
+    if not found.paths or found.holders:
+        return []
+    try:
+        exercise = next((e for e in session.set.exercises if e.kind == "kernel"), None)
+    except SetError:
+        return []
+    from tutor.cli.chip_check import who_opens_the_chip
+
+    return [who_opens_the_chip(exercise)] if exercise is not None else []
 
 
 def _folders(session: Session) -> list[Check]:

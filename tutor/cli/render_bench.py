@@ -17,27 +17,24 @@ def render_bench(found: Bench, *, width: int = 80, color: bool = False) -> str:
         lines += [paint(f"{chip}: kernel and plain JAX, estimates from the compiler's schedule", "bold", color)]
         lines += [f"  {cut(line, width - 2)}" for line in _table(rows)]
         lines += [*wrap(confidence(chip), width, "  "), *_reasons(rows, width), ""]
-    words = "Plain JAX is the set's xla.py. How XLA's own programs compare with hardware was not checked at all."
+    words = (
+        "Floor: what the chip's peak rates allow at best. Plain JAX is the set's xla.py; how estimates of XLA's own "
+        "programs compare with hardware was not checked."
+    )
     lines += wrap(words, width)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _table(rows: list[Benched]) -> list[str]:
     measured = any(row.reference_us is not None for row in rows)
-    head = [
-        "exercise",
-        "kernel",
-        "plain JAX",
-        *(["measured", "plain JAX"] if measured else []),
-        "the kernel is",
-        "limited by",
-    ]
-    lines = [head]
+    more = ["measured", "plain JAX"] if measured else []
+    lines = [["exercise", "floor", "kernel", "plain JAX", *more, "the kernel is", "limited by"]]
     for row in rows:
-        times = [_measured(row.reference_us), _measured(row.xla_us)] if measured else []
+        times = [_measured(row.floor_us), _time(row.reference), _time(row.xla)]
+        times += [_measured(row.reference_us), _measured(row.xla_us)] if measured else []
         limit = BOUNDS.get(row.reference.bound, row.reference.bound) if row.reference else ""
-        lines.append([plain(row.exercise), _time(row.reference), _time(row.xla), *times, _beside(row), limit])
-    return table(lines, right=[*range(1, 3 + (2 if measured else 0))])
+        lines.append([plain(row.exercise), *times, _beside(row), limit])
+    return table(lines, right=[*range(1, 4 + len(more))])
 
 
 def _time(one: Schedule | None) -> str:

@@ -13,7 +13,9 @@ from tutor.ladder.measured import Measure
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.subject import Subject, subject
 from tutor.ladder.timed_case import Lowered, integer_values, lowered
-from tutor.protocol import Bench, Benched, Schedule
+from tutor.ladder.work import reached, work_of
+from tutor.protocol import Bench, Benched, CaseSpec, Schedule
+from tutor.roof import roof
 from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt, Broken, CompileJob
 
@@ -54,11 +56,16 @@ async def bench_exercise(runs: Runs, exercise: Exercise, measure: Measure | None
     if exercise.xla is None:
         found.append(dict.fromkeys(chips, (None, "the exercise has no xla.py")))
     rows = [
-        Benched(exercise.slug, chip, case.name, mine, other, why, why_not)
+        Benched(exercise.slug, chip, case.name, mine, other, why, why_not, _floor(made[0], case, chip))
         for chip in chips
         for (mine, why), (other, why_not) in [(found[0][chip], found[1][chip])]
     ]
     return rows if measure is None or exercise.xla is None else [*await _timed(runs, programs[1], rows, measure)]
+
+
+def _floor(reference: Lowered, case: CaseSpec, chip: str) -> float | None:
+    """What the function takes at the very least on a chip, from the reference's facts."""
+    return reached(work_of(reference.facts, case), roof(chip), 1.0).least_us
 
 
 async def _timed(runs: Runs, xla: Attempt, rows: Sequence[Benched], measure: Measure) -> Sequence[Benched]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.ladder.bench import bench
+from tutor.ladder.chip import find_device
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
-from tutor.ladder.device import device_stage, find_device
+from tutor.ladder.device import device_stage
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal, NamedTuple
 
-from tutor.ladder.device import find_device, time_on
+from tutor.ladder.chip import find_device
+from tutor.ladder.device import time_on
 from tutor.ladder.runs import Runs
 
 

@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tutor.protocol import Compilation, Schedule
+from tutor.findings import finding
+from tutor.protocol import Compilation, Finding, Reached, Schedule, Timing
 
 NOTABLE = 1.1
+IMPOSSIBLE = 0.95
+"""Below this share of the physical floor a time is not believed; the rest is for the clock's own error."""
+MOSTLY_CALLING = 0.25
+"""From this share of a wall time on, what the call costs blurs the ratio."""
 BOUNDS = {
     "compute": "computing",
     "memory": "memory traffic",
@@ -57,7 +62,7 @@ def estimate_figures(one: Compilation) -> Figures | None:
         names=names,
         rows=rows,
         verdict=" ".join(said),
-        notes=[f"{note[0].upper()}{note[1:]}." for note in mine.notes],
+        notes=[f"{note[0].upper()}{note[1:]}." for note in mine.notes] + ([one.advice] if one.advice else []),
     )
 
 
@@ -117,6 +122,73 @@ def duration(us: float) -> str:
 def percent(share: float) -> str:
     """A share as a whole number of percent."""
     return f"{share:.0%}".replace("%", " %")
+
+
+def timing_lines(timing: Timing) -> list[str]:
+    """What was measured on a device, and by which clock."""
+    lines = [
+        f"yours      {_measured(timing.attempt_us, timing.attempt_spread, timing.attempt)}",
+        f"reference  {_measured(timing.reference_us, timing.reference_spread, timing.reference)}",
+        f"ratio {timing.ratio:.2f}, between {timing.ratio_low:.2f} and {timing.ratio_high:.2f} (95 %), from "
+        f"{len(timing.samples)} pairs on {timing.device_kind}",
+    ]
+    if timing.clock == "device":
+        lines.append("times are the device's own, from the profiler")
+    else:
+        dispatch = "" if timing.dispatch_us is None else f", of which {timing.dispatch_us:.3g} µs are the call itself"
+        lines.append(f"times are wall times of one call{dispatch}")
+    if timing.inputs:
+        lines.append(f"{timing.inputs}; {timing.rechecked} repeats were checked again afterwards")
+    return lines + ([timing.advice] if timing.advice else [])
+
+
+def timed_findings(timing: Timing) -> list[Finding]:
+    """What is to be said of a timing: too fast to be true, slower than the reference, or too short to tell."""
+    least, reference_least = timing.attempt.least_us, timing.reference.least_us
+    if reference_least and timing.reference_us < IMPOSSIBLE * reference_least:
+        message = (
+            f"Even the reference seems to take {timing.reference_us:.3g} µs, although the chip needs at least "
+            f"{reference_least:.3g} µs for its work. So the clock of this machine is not to be trusted."
+        )
+        return [finding("KT708", message, severity="note", case=timing.case or None)]
+    found = []
+    if least and timing.attempt_us < IMPOSSIBLE * least:
+        message = (
+            f"Your kernel seems to take {timing.attempt_us:.3g} µs, but on {timing.device_kind} its products and the "
+            f"bytes that it must move take at least {least:.3g} µs. It cannot have done its work in each repeat."
+        )
+        found.append(finding("KT703", message, case=timing.case or None))
+    elif timing.ratio_low >= NOTABLE:
+        message = (
+            f"On {timing.device_kind} your kernel takes {timing.attempt_us:.3g} µs, the reference "
+            f"{timing.reference_us:.3g} µs: {timing.ratio:.2f} times as long."
+        )
+        found.append(finding("KT702", message, severity="warning", case=timing.case or None))
+    if timing.dispatch_us and timing.dispatch_us >= MOSTLY_CALLING * min(timing.attempt_us, timing.reference_us):
+        message = (
+            f"Calling a program that does nothing takes {timing.dispatch_us:.3g} µs here, and that is in both times. "
+            "So the true ratio is further from 1 than the one shown."
+        )
+        found.append(finding("KT707", message, severity="note", case=timing.case or None))
+    return found
+
+
+def _measured(us: float, spread: float | None, reached: Reached) -> str:
+    words = [f"{us:.4g} µs" + (f" ±{spread / 2:.1%}" if spread is not None else "")]
+    if reached.bytes_per_s is not None:
+        words.append(f"{_rate(reached.bytes_per_s, 'B/s')}")
+    if reached.flops_per_s is not None:
+        words.append(f"{_rate(reached.flops_per_s, 'FLOP/s')}")
+    if reached.roof_share is not None:
+        words.append(f"{reached.roof_share:.0%} of what the chip can do")
+    return ", ".join(words)
+
+
+def _rate(value: float, unit: str) -> str:
+    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= power:
+            return f"{value / power:.3g} {letter}{unit}"
+    return f"{value:.3g} {unit}"
 
 
 def amount(count: int) -> str:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tutor.ladder.events import Event, KernelsTraced
 from tutor.protocol import StageName, Sweep, Verdict
-from tutor.record import Attempt
+from tutor.record import Attempt, Speed
 from tutor.sets import Broken
 
 
@@ -72,6 +72,9 @@ class History[E: Exercise](Protocol):
     def add(self, exercise: E, source: bytes, verdict: Verdict) -> None: ...
     def attempts(self, exercise: E) -> Sequence[Attempt]:
         """All attempts, oldest first."""
+
+    def speeds(self, exercise: E) -> Sequence[Speed]:
+        """How fast the attempts were, oldest first."""
 
     def source(self, attempt: Attempt) -> bytes | None:
         """The file as it was at that attempt; None if it cannot be had."""
