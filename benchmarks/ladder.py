@@ -24,8 +24,8 @@ import msgspec
 
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced, StageFinished
+from tutor.ladder.jailed import JailedWorker
 from tutor.ladder.subject import Subject, subject
-from tutor.ladder.worker import Worker
 from tutor.sets import Exercise, find_set, load_set
 from tutor.wire import Body, Ended, InterpretJob, Job, Judged
 
@@ -59,7 +59,7 @@ for spec, seeds in {cases!r}:
 """
 
 
-class Watched(Worker):
+class Watched(JailedWorker):
     """The judge, with a note of when it first judged a case of `interpret`. The stage itself ends with its last one."""
 
     first: float | None = None
@@ -113,7 +113,7 @@ def cold(judged: Subject, runs: int) -> float:
         attempt, script = Path(folder) / "attempt.py", Path(folder) / "cold.py"
         attempt.write_bytes(judged.attempt.source)
         script.write_text(
-            COLD.format(attempt=str(attempt), entry=judged.attempt.entry, oracle=judged.oracle, cases=cases)
+            COLD.format(attempt=str(attempt), entry=judged.attempt.entry, oracle=judged.oracle.path, cases=cases)
         )
         taken = []
         for _ in range(runs):
@@ -138,6 +138,7 @@ def main() -> None:
     for exercise in exercises:
         assert exercise.reference is not None
         judged = subject(exercise, exercise.reference.read_bytes(), "attempt.py")
+        assert judged.oracle is not None
         whole = cold(judged, asked.runs)
         times = asyncio.run(warm(exercise, asked.runs))
         cells = [f"{times[name]:.3f} s {whole / times[name]:5.1f}x" for name in MILESTONES]

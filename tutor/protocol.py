@@ -23,6 +23,9 @@ Severity = Literal["error", "warning", "note"]
 Role = Literal["prefetch", "input", "output", "scratch"]
 Space = Literal["vmem", "smem", "any", "hbm", "semaphore"]
 AccessKind = Literal["load", "store", "accumulate", "copy_start", "copy_wait", "semaphore"]
+Tier = Literal["A", "B", "C"]
+"""How a run is isolated: bubblewrap, seccomp, Landlock and limits; the same without bubblewrap; limits only."""
+TIERS: tuple[Tier, ...] = ("A", "B", "C")
 
 STAGES: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device")
 PARENTS: dict[StageName, tuple[StageName, ...]] = {
@@ -266,7 +269,7 @@ class Environment(Record, frozen=True):
     jaxlib: str
     libtpu: str | None
     device: str | None
-    isolation: Literal["A", "B", "C"]
+    isolation: Tier
 
 
 class AttemptId(Record, frozen=True):
@@ -600,6 +603,8 @@ class Limits(Record, frozen=True):
     cpu_seconds: int = 30
     data_bytes: int | None = None
     file_bytes: int = 64 << 20
+    disk_bytes: int = 256 << 20
+    threads: int | None = None
     output_bytes: int = 1 << 20
     reply_bytes: int = 256 << 20
 

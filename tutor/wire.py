@@ -1,7 +1,9 @@
 """The messages between the front and its workers, and how they are framed.
 
-A frame is a 4-byte big-endian length and one msgpack document. Nothing else crosses: no pickle, and arrays only as
-`.npz` bytes read with `allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
+A frame is a 4-byte big-endian length and one msgpack document. After a `Start` come the bytes of its job, and after a
+`Piece` bytes of the run that it names, which are frames again: a server, of which every run is a copy, hands jobs and
+answers on and holds none of them. Nothing else crosses: no pickle, and arrays only as `.npz` bytes read with
+`allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
 or broken message is an error of that run and never an object.
 """
 
@@ -22,6 +24,7 @@ from tutor.protocol import (
     MarkedJaxpr,
     Record,
     Rules,
+    Tier,
     Timing,
     ToleranceSpec,
 )
@@ -39,7 +42,7 @@ type ConfigValue = bool | int | float | str | None
 class OwnFile(Record, frozen=True):
     """How a file that is inspected runs: with its own `make_args`, and JAX set as its `CONFIG` says.
 
-    `import_from` are folders to import modules from, `folder` is the working directory; none in the jail."""
+    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's."""
 
     config: dict[str, ConfigValue] = {}
     import_from: list[str] = []
@@ -117,10 +120,17 @@ class KernelsJob(Record, frozen=True, tag="kernels"):
 # ---------------------------------------------------------------- front -> judge server
 
 
+class OracleFile(Record, frozen=True):
+    """An exercise's `oracle.py` as it was when the run began: a jailed judge sees no set. `path` is only a name."""
+
+    source: bytes
+    path: str
+
+
 class InputsJob(Record, frozen=True, tag="inputs"):
     """Make the inputs of a case with `oracle.make_inputs`, from this seed."""
 
-    oracle: str
+    oracle: OracleFile
     case: CaseSpec
     seed: int
     integers_only: bool = False
@@ -141,7 +151,7 @@ class Given(Record, frozen=True):
 class InterpretJob(Record, frozen=True, tag="interpret"):
     """Run a CPU artifact on fresh inputs for each seed and compare with `oracle.expected`, or with what is `given`."""
 
-    oracle: str
+    oracle: OracleFile | None
     case: CaseSpec
     seeds: list[int]
     artifact: bytes
@@ -154,7 +164,7 @@ class InterpretJob(Record, frozen=True, tag="interpret"):
 class CompareJob(Record, frozen=True, tag="compare"):
     """Compare what the simulator returned for this seed with `oracle.expected`."""
 
-    oracle: str
+    oracle: OracleFile | None
     case: CaseSpec
     seed: int
     mode: HazardMode
@@ -169,7 +179,7 @@ class StructureJob(Record, frozen=True, tag="structure"):
     """Judge the exercise's rules on the facts of every case. Without `rules` only the general ones. `reference`: the
     figures of the reference solution, where a rule compares with them."""
 
-    oracle: str | None
+    oracle: OracleFile | None
     rules: Rules | None
     cases: list[CaseSpec]
     facts: list[CaseFacts]
@@ -199,12 +209,21 @@ class WitnessJob(Record, frozen=True, tag="witness"):
     Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
     something compute beside the kernel."""
 
-    oracle: str | None
+    oracle: OracleFile | None
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
     seeds: tuple[int, int]
     outside: bool = False
+    limits: Limits = Limits()
+
+
+class ScanJob(Record, frozen=True, tag="scan"):
+    """Look an artifact through before anything compiles it. `own`: it is of an inspected file."""
+
+    artifact: bytes
+    case: str
+    own: bool = False
     limits: Limits = Limits()
 
 
@@ -214,7 +233,7 @@ class DeviceJob(Record, frozen=True, tag="device"):
     `profiler`: the profiler's time is used where it can be had. The reference has a tolerance of its own where its
     products are less precise."""
 
-    oracle: str
+    oracle: OracleFile
     case: CaseSpec
     attempt: bytes
     reference: bytes
@@ -226,8 +245,24 @@ class DeviceJob(Record, frozen=True, tag="device"):
     reference_tolerance: ToleranceSpec | None = None
 
 
+class ProofJob(Record, frozen=True, tag="proof"):
+    """Try what a jail must deny. The front has laid out everything that is tried: a folder outside with a file in it,
+    the user's home, servers on loopback ports and on UNIX sockets, and itself as a process to signal."""
+
+    folder: str
+    marker: str
+    home: str
+    tcp: int
+    udp: int
+    unix: str
+    abstract: str
+    front: int
+    limits: Limits = Limits(wall_seconds=5.0)
+
+
 Job = (
-    PrepareJob
+    ProofJob
+    | PrepareJob
     | TraceJob
     | ArtifactJob
     | HazardJob
@@ -237,15 +272,17 @@ Job = (
     | CompareJob
     | StructureJob
     | WitnessJob
+    | ScanJob
     | CompileJob
 )
 
 
 class Start(Record, frozen=True, tag="start"):
-    """Run a job in a fork of its own; every answer carries `id`."""
+    """Run a job in a fork of its own: the next `size` bytes, as msgpack. Every answer carries `id`."""
 
     id: int
-    job: Job
+    size: int
+    limits: Limits = Limits()
 
 
 class Cancel(Record, frozen=True, tag="cancel"):
@@ -343,6 +380,12 @@ class Ruled(Record, frozen=True, tag="ruled"):
     seconds: float
 
 
+class Scanned(Record, frozen=True, tag="scanned"):
+    """What the judge has against an artifact; nothing, if it may be compiled."""
+
+    findings: list[Finding]
+
+
 class Compiled(Record, frozen=True, tag="compiled"):
     """What came of compiling one case for one chip. `unavailable`: this compiler cannot do it, nobody's fault."""
 
@@ -368,7 +411,29 @@ class Broken(Record, frozen=True, tag="broken"):
     findings: list[Finding] = []
 
 
-Body = Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
+class Denial(Record, frozen=True, tag="denial"):
+    """What came of trying one thing that a jail must deny. `detail`: how it was refused, or what could be done."""
+
+    what: str
+    denied: bool
+    detail: str
+
+
+Body = (
+    Denial
+    | Scanned
+    | Loaded
+    | Prepared
+    | Traced
+    | Artifact
+    | Simulated
+    | Inputs
+    | Judged
+    | Ruled
+    | Compiled
+    | Timed
+    | Broken
+)
 
 
 # ---------------------------------------------------------------- server -> front
@@ -378,7 +443,7 @@ class Hello(Record, frozen=True, tag="hello"):
     """The first frame of a server: it is ready, and what it runs on."""
 
     versions: dict[str, str | None]
-    isolation: Literal["A", "B", "C"] = "C"
+    isolation: Tier = "C"
 
 
 class Began(Record, frozen=True, tag="began"):
@@ -389,17 +454,22 @@ class Began(Record, frozen=True, tag="began"):
 
 
 class Piece(Record, frozen=True, tag="piece"):
-    """One answer of the child of run `id`: `body` is the msgpack of a `Body`, not yet decoded (it is untrusted)."""
+    """The next `size` bytes are from the child of run `id`: a part of its frames, each the msgpack of a `Body`.
+
+    They may be anything."""
 
     id: int
-    body: bytes
+    size: int
+
+
+How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exit", "reply", "cancelled"]
 
 
 class Ended(Record, frozen=True, tag="ended"):
     """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
 
     id: int
-    how: Literal["done", "wall", "memory", "cpu", "signal", "exit", "reply", "cancelled"]
+    how: How
     detail: str = ""
     printed: str = ""
     seconds: float = 0.0

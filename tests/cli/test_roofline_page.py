@@ -42,7 +42,7 @@ def test_without_an_estimate_there_is_no_picture() -> None:
 
 
 def test_everything_lies_inside_the_axes() -> None:
-    made = drawing(one(earlier=[speed(n, 10.0 ** (n + 1)) for n in range(6)]))
+    made = drawing(one(earlier=[speed(n, 10.0 ** (n + 1), passed=True) for n in range(6)]))
     assert made.marks and made.across and made.upwards and not made.bars
     for mark in made.marks:
         assert LEFT < mark.x < WIDTH - RIGHT and TOP < mark.y < HEIGHT - BOTTOM

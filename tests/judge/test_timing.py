@@ -272,6 +272,15 @@ def test_answers_that_are_kept_left_out_or_true_now_and_then(after):
     assert codes(got) == ["KT706"]
 
 
+def test_an_answer_that_both_have_from_the_same_old_memory():
+    """Attempt and reference agree in every repeat, and both are wrong: only the oracle can tell."""
+    shared = Cheat(12, replayed)
+    got = bench(shared, shared)
+    assert got.timing is None
+    assert codes(got) == ["KT706"]
+    assert "The outputs of timed repeat" in got.findings[0].message
+
+
 class Later:
     """An array that is not there yet, and works itself out when it is looked at."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 from msgspec import structs
@@ -29,6 +30,7 @@ from tutor.tui.roofline_model import (
 )
 
 V5E = roof("v5e")
+past = partial(speed, passed=True)
 SIZES = [(110, 20), (76, 12), (36, 5), (8, 2), (1, 1)]
 
 
@@ -59,8 +61,8 @@ def test_the_estimate_of_each_chip_is_a_picture() -> None:
 
 
 def test_what_was_measured_comes_first_and_alone() -> None:
-    past = [speed(1, 400.0, chip="v6e", clock="device"), speed(2, 390.0, chip="v6e"), speed(3, 1.0)]
-    (made,) = rooflines([compiled("v5e", 515.0)], TIMING, past)
+    before = [past(1, 400.0, chip="v6e", clock="device"), past(2, 390.0, chip="v6e"), past(3, 1.0)]
+    (made,) = rooflines([compiled("v5e", 515.0)], TIMING, before)
     assert (made.chip, made.measured, made.advice) == ("v6e", True, "Words.")
     assert heading(made) == "v6e: measured; case large"
     assert [(p.sign, p.us) for p in made.points] == [("Y", 300.0), ("R", 250.0), ("1", 400.0)]
@@ -81,18 +83,19 @@ def test_nothing_to_draw() -> None:
 
 
 def test_earlier_attempts_are_of_the_same_chip_case_and_clock_and_the_last_few() -> None:
-    past = [speed(n, 1000.0 - n) for n in range(20)]
-    others = [speed(30, 7.0, chip="v6e"), speed(31, 7.0, case="small"), speed(32, 7.0, clock="device")]
-    made = one(earlier=[*past, *others])
-    before = [p for p in made.points if p.who == "earlier"]
-    assert [p.sign for p in before] == ["1", "2", "3", "4", "5", "6"]
-    assert [p.us for p in before] == [1000.0 - n for n in range(14, 20)] and len(before) == MOST_EARLIER
+    before = [past(n, 1000.0 * 1.1**n) for n in range(20)]
+    others = [past(30, 7.0, chip="v6e"), past(31, 7.0, case="small"), past(32, 7.0, clock="device")]
+    made = one(earlier=[*before, *others])
+    shown = [p for p in made.points if p.who == "earlier"]
+    assert [p.sign for p in shown] == ["1", "2", "3", "4", "5", "6"]
+    assert [p.us for p in shown] == [1000.0 * 1.1**n for n in range(14, 20)] and len(shown) == MOST_EARLIER
 
 
-def test_the_attempt_itself_and_what_came_twice_is_not_earlier() -> None:
-    same = speed(1, 515.0, operations=WORK.operations, moved=WORK.moved)
-    twice = speed(2, 900.0, moved=5000), speed(3, 900.0, moved=5000)
-    assert [p.us for p in one(earlier=[same, *twice]).points if p.who == "earlier"] == [900.0]
+def test_what_did_not_pass_or_is_where_another_is_is_not_shown() -> None:
+    same = past(1, 516.0, operations=WORK.operations, moved=WORK.moved)
+    twice = past(2, 900.0, moved=5000), past(3, 905.0, moved=5000)
+    wrong = past(4, 14.0, passed=False)
+    assert [p.us for p in one(earlier=[same, *twice, wrong]).points if p.who == "earlier"] == [905.0]
 
 
 # ---------------------------------------------------------------- where they lie
@@ -138,7 +141,7 @@ def test_no_operations_or_no_bytes_is_no_place_but_no_fall(work: Work) -> None:
 @pytest.mark.parametrize("us", [0.0, -1.0, math.inf, -math.inf, math.nan])
 def test_no_time_is_no_program(us: float) -> None:
     assert point("yours", V5E, WORK, us) is None
-    made = one(earlier=[speed(1, us)])
+    made = one(earlier=[past(1, us)])
     assert [p.who for p in made.points] == ["yours", "reference"]
 
 
@@ -150,7 +153,7 @@ def test_the_frame_is_logarithmic_and_clamps() -> None:
 
 
 def test_everything_is_inside_the_frame() -> None:
-    extreme = [speed(1, 1e7), speed(2, 1e-3, operations={"vector": 10**15}, moved=1)]
+    extreme = [past(1, 1e7), past(2, 1e-3, operations={"vector": 10**15}, moved=1)]
     for of in (one(), one(earlier=extreme), one(1e9), one(1e-6)):
         box = frame(of, 60, 20)
         for p in of.placed:
@@ -197,14 +200,14 @@ def test_what_is_written_at_an_axis(low: float, high: float, wanted: list[float]
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_picture_fits(width: int, height: int) -> None:
-    for of in (one(), one(earlier=[speed(n, 10.0**n) for n in range(1, 7)])):
+    for of in (one(), one(earlier=[past(n, 10.0**n) for n in range(1, 7)])):
         lines = text(of, width, height)
         assert len(lines) == max(3, height)
         assert all(len(line) <= max(width, 14) for line in lines)
 
 
 def test_the_letters_stand_where_the_programs_lie() -> None:
-    of = one(earlier=[speed(1, 5000.0, moved=10**10)])
+    of = one(earlier=[past(1, 5000.0, moved=10**10)])
     width, height = 76, 20
     lines = text(of, width, height)
     box = frame(of, width - 6, height - 1)
@@ -233,7 +236,7 @@ def test_bars_of_bytes_a_second() -> None:
 
 
 def test_the_legend() -> None:
-    words = [said for said, _ in legend(one(earlier=[speed(1, 1900.0)]))]
+    words = [said for said, _ in legend(one(earlier=[past(1, 1900.0)]))]
     assert words == ["Y yours 515 µs, 81% of the roof", "R reference 215 µs, 81% of the roof", "1 earlier, 1.9 ms"]
 
 

@@ -14,6 +14,7 @@ from test_counting_proof import each_access, each_operand
 from tutor.jaxpr.facts import case_facts
 from tutor.judge.oracle import Oracle
 from tutor.protocol import CaseSpec, KernelFacts
+from tutor.wire import OracleFile
 
 LARGEST = 200_000
 """Elements of all inputs: larger cases take long and repeat what the small ones show."""
@@ -42,7 +43,8 @@ def agree(facts: KernelFacts, tally: Tally) -> None:
 
 @pytest.mark.parametrize(("slug", "path"), programs(), ids=name_of)
 def test_counts_and_bytes(slug: str, path: Path) -> None:
-    oracle = Oracle(str(exercises()[slug].oracle))
+    file = exercises()[slug].oracle
+    oracle = Oracle(OracleFile(file.read_bytes(), str(file)))
     for case in quick_cases(slug):
         trace = traced(slug, path, case)
         inputs = oracle.make_inputs(case, 0)

@@ -8,7 +8,7 @@ import jax
 
 from tutor.judge.oracle import BrokenOracle, Oracle
 from tutor.protocol import CaseSpec
-from tutor.wire import ConfigValue, Given
+from tutor.wire import ConfigValue, Given, OracleFile
 from tutor.workers.arrays import Array, unpack
 
 NOT_OURS = re.compile(r"platform|cache|dir|dump|log|profil|distributed|coordinat")
@@ -33,9 +33,13 @@ class GivenTruth:
         return [self._expected[f"out{i}"] for i in range(len(self._expected))]
 
 
-def truth(oracle: str, given: Given | None) -> Oracle | GivenTruth:
+def truth(oracle: OracleFile | None, given: Given | None) -> Oracle | GivenTruth:
     """What a job is judged by."""
-    return Oracle(oracle) if given is None else GivenTruth(given)
+    if given is not None:
+        return GivenTruth(given)
+    if oracle is None:
+        raise BrokenOracle("The exercise has no oracle.")
+    return Oracle(oracle)
 
 
 def configure(config: dict[str, ConfigValue]) -> None:

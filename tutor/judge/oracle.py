@@ -1,16 +1,19 @@
-"""The exercise's own truth: `oracle.py`, loaded from its path inside a judge child."""
+"""The exercise's own truth: `oracle.py`, run inside a judge child."""
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+import linecache
+import sys
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tutor.protocol import CaseSpec
+from tutor.wire import OracleFile
 from tutor.workers.arrays import Array, dtype_named
+
+MODULE = "oracle"
 
 
 class BrokenOracle(Exception):
@@ -20,15 +23,16 @@ class BrokenOracle(Exception):
 class Oracle:
     """`make_inputs` and `expected` of one exercise, checked against the case's specs."""
 
-    def __init__(self, path: str) -> None:
-        spec = importlib.util.spec_from_file_location("oracle", path)
-        if spec is None or spec.loader is None or not Path(path).is_file():
-            raise BrokenOracle(f"There is no oracle at {path}.")
-        self._module = importlib.util.module_from_spec(spec)
+    def __init__(self, file: OracleFile) -> None:
+        self._module = ModuleType(MODULE)
+        self._module.__file__ = file.path
+        sys.modules[MODULE] = self._module  # a dataclass looks its own module up
         try:
-            spec.loader.exec_module(self._module)
+            text = file.source.decode("utf-8-sig")
+            linecache.cache[file.path] = (len(text), None, text.splitlines(keepends=True), file.path)
+            exec(compile(text, file.path, "exec", dont_inherit=True), self._module.__dict__)
         except Exception as error:
-            raise BrokenOracle(f"{path} does not load: {type(error).__name__}: {error}") from error
+            raise BrokenOracle(f"{file.path} does not load: {type(error).__name__}: {error}") from error
 
     @property
     def module(self) -> ModuleType:

@@ -19,6 +19,8 @@ from tutor.ladder.device import device_stage
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
+from tutor.ladder.isolation import Isolation, weakest
+from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.measured import measure_here
 from tutor.ladder.predict import check_answers
@@ -39,6 +41,7 @@ from tutor.protocol import (
     StageName,
     StageResult,
     Sweep,
+    Tier,
     Timing,
 )
 from tutor.sets.exercise import Exercise
@@ -49,12 +52,14 @@ AVAILABLE: tuple[StageName, ...] = ("load", "trace", "interpret", "structure", "
 class Ladder:
     """Judges attempts with warm workers. One check at a time, or many: every check has its own runs.
 
-    `stage` is the worker that runs the attempts' Python, if not the usual one."""
+    `stage` is the worker that runs the attempts' Python, if not the usual one. `isolation`: the tier that every worker
+    must prove, else it does not start; without it each takes the best that proves itself here."""
 
-    def __init__(self, stage: Worker | None = None) -> None:
-        self.stage = stage or Worker("tutor.stage")
-        self.judge = Worker("tutor.judge")
-        self.compiler = Compiler()
+    def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None) -> None:
+        self.stage = stage or JailedWorker("tutor.stage", isolation)
+        self.judge: Worker = JailedWorker("tutor.judge", isolation)
+        self._new_compiler = lambda: Compiler(JailedWorker("tutor.judge.compile", isolation))
+        self.compiler = self._new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
@@ -65,6 +70,12 @@ class Ladder:
     async def warm(self) -> None:
         """Start the workers, so that the first check does not wait for JAX. What fails here is said by the check."""
         await asyncio.gather(self.stage.start(), self.judge.start(), self.compiler.start(), return_exceptions=True)
+
+    async def isolation(self) -> Isolation:
+        """The tier that both workers have proved: what was tried and denied there, and why there is no better one.
+        They are started for that. `WorkerDied` if one does not start, `NotIsolated` in the tier that was asked for."""
+        await asyncio.gather(self.stage.start(), self.judge.start())
+        return weakest([worker.isolation for worker in (self.stage, self.judge)])
 
     async def check(
         self,
@@ -125,7 +136,7 @@ class Ladder:
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
         judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
-        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here())) as pictures:
+        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self._new_compiler)) as pictures:
             async for picture in pictures:
                 yield picture
 
@@ -323,7 +334,10 @@ class Check:
 
 def our_fault(name: StageName, error: WorkerDied | BadAnswer | Failed, seconds: float) -> StageResult:
     """The result of a stage that could not be run, through no fault of the attempt."""
-    if isinstance(error, WorkerDied):
+    if isinstance(error, NotIsolated):
+        message = "The tier of isolation that was asked for cannot be had here, so nothing was run."
+        found = finding("KT816", message, raw=error.tail)
+    elif isinstance(error, WorkerDied):
         message = "A worker process of the tutor ended while it ran this stage. It is started again for the next check."
         found = finding("KT902", message, raw=error.tail or None)
     elif isinstance(error, BadAnswer):

@@ -50,6 +50,8 @@ async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageRes
     if subject.reference is None:
         reason = "there is no reference solution to time beside"
         return stage_result("device", status="unavailable", reason=reason), None
+    if subject.oracle is None:
+        return stage_result("device", status="unavailable", reason="there is no oracle to compare with"), None
     values = await integer_values(runs, case)
     chips = tuple(filter(None, [local_chip() if platform == "tpu" else None]))
     attempt = await lowered(runs, subject.attempt, case, values, platform, chips)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from tutor.findings import finding
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.subject import Subject
 from tutor.ladder.worker import Worker
-from tutor.protocol import CaseSpec, Limits
-from tutor.wire import ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job
+from tutor.protocol import CaseSpec, Finding, Limits
+from tutor.wire import Artifact, ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job, ScanJob, Scanned
 
 TRACE_LIMITS = Limits(wall_seconds=10)
 RUN_LIMITS = Limits(wall_seconds=20)
@@ -65,9 +67,13 @@ class Runs:
         """`.npz` bytes of a case's inputs, made by the judge; kept for the next check. `Failed` if they cannot be."""
         if self.subject.given is not None:
             return self.subject.integers if integers_only else self.subject.given.inputs
-        key = (f"{self.subject.oracle}@{_modified(self.subject.oracle)}", f"{case.name}/{integers_only}", seed)
+        oracle = self.subject.oracle
+        if oracle is None:
+            raise Failed(_without_oracle(self.subject))
+        written = hashlib.sha256(oracle.source).hexdigest()  # an author who edits the oracle gets new inputs
+        key = (f"{oracle.path}@{written}", f"{case.name}/{integers_only}", seed)
         if key not in self._values:
-            job = InputsJob(self.subject.oracle, case, seed, integers_only)
+            job = InputsJob(oracle, case, seed, integers_only)
             async for answer in self.ask(self.judge, job):
                 if isinstance(answer, Inputs):
                     self._values[key] = answer.data
@@ -84,6 +90,22 @@ class Runs:
             for case in self.subject.cases
             if any(spec.dtype.startswith(("int", "uint")) for spec in case.inputs)
         }
+
+    async def scanned(self, made: Artifact) -> Artifact:
+        """An artifact as it may be used: where the judge has something against it, it is a finding without data."""
+        if made.data is None:
+            return made
+        against: list[Finding] | None = None
+        job = ScanJob(made.data, made.case, own=self.subject.given is not None)
+        async for answer in self.ask(self.judge, job, at_once=True):
+            if isinstance(answer, Scanned):
+                against = answer.findings
+            elif isinstance(answer, Broken):
+                raise Failed(answer)
+        if against is None:
+            message = "What came out of the run could not be read as a program: the attempt to read it ended early."
+            against = [finding("KT812", message, case=made.case)]
+        return msgspec.structs.replace(made, data=None, mosaic=None, findings=against) if against else made
 
     def artifacts(self, platform: Literal["cpu", "tpu"]) -> Stream:
         """Start exporting every case in the background."""
@@ -121,9 +143,6 @@ class Stream:
         await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _modified(path: str) -> int:
-    """When a file was last written, in nanoseconds: an author who edits the oracle gets new inputs."""
-    try:
-        return Path(path).stat().st_mtime_ns
-    except OSError:
-        return 0
+def _without_oracle(subject: Subject) -> Broken:
+    message = f"The exercise {subject.slug} has no oracle.py."
+    return Broken(message, "", [finding("KT904", message)])

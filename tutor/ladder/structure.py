@@ -32,7 +32,7 @@ async def _by_the_rules(runs: Runs, traced: Tracing) -> list[Finding]:
     timed = await _timed(runs)
     reference = await reference_figures(runs)
     job = StructureJob(
-        oracle=subject.oracle or None,
+        oracle=subject.oracle,
         rules=subject.rules,
         cases=[*subject.cases, *([subject.time_case] if timed else [])],
         facts=[*traced.facts.values(), *timed],
@@ -64,7 +64,7 @@ async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) 
     lowered = await lowering.get()
     jobs = [
         WitnessJob(
-            oracle=subject.oracle or None,
+            oracle=subject.oracle,
             case=case,
             artifact=lowered.artifacts[case.name, chip],
             facts=traced.facts[case.name],

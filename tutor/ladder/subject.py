@@ -9,7 +9,7 @@ import msgspec
 
 from tutor.protocol import PARENTS, AttemptId, CaseSpec, Figures, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
-from tutor.wire import Attempt, Given
+from tutor.wire import Attempt, Given, OracleFile
 
 
 class Named(Record, frozen=True):
@@ -34,7 +34,7 @@ class Subject(Named, frozen=True):
     An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
 
     cases: list[CaseSpec]
-    oracle: str
+    oracle: OracleFile | None
     rules: Rules | None
     tolerance: ToleranceSpec
     diagnosis: dict[str, str]
@@ -92,7 +92,7 @@ def subject(
         slug=exercise.slug,
         attempt=Attempt(source, path, exercise.entry),
         cases=checked,
-        oracle=str(exercise.oracle),
+        oracle=_oracle(exercise),
         rules=manifest.rules,
         tolerance=exercise.tolerance,
         points=dict(manifest.points),
@@ -104,6 +104,12 @@ def subject(
         key=key,
         figures=exercise.figures,
     )
+
+
+def _oracle(exercise: Exercise) -> OracleFile | None:
+    """None if there is no such file: the judge then says that the exercise is broken."""
+    path = exercise.oracle
+    return OracleFile(path.read_bytes(), str(path)) if path is not None and path.is_file() else None
 
 
 def wanted_stages(target: StageName | None, available: tuple[StageName, ...]) -> tuple[StageName, ...]:

@@ -73,6 +73,7 @@ async def lowered(
         return Lowered(artifacts, facts, findings)
     async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], [platform], RUN_LIMITS, chips)):
         if isinstance(answer, Artifact):
+            answer = await runs.scanned(answer)
             findings += answer.findings
             if platform == "cpu" or chips[0] in answer.chips:
                 findings += another_program(traced, case.name, answer.jaxpr_sha256)

@@ -10,7 +10,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -39,13 +39,18 @@ TIMED = 8
 OVERFLOW = frozenset({"KT602", "KT603"})
 
 
-async def tune(runs: Runs, wanted: Wanted = Wanted(), measure: Measure | None = None) -> AsyncGenerator[Sweep]:
+async def tune(
+    runs: Runs,
+    wanted: Wanted = Wanted(),
+    measure: Measure | None = None,
+    another: Callable[[], Compiler] = Compiler,
+) -> AsyncGenerator[Sweep]:
     """Sweep the attempt of `runs`; every answer is the whole picture so far, the last one is complete. What is fastest
-    by the estimate is measured as well, if there is something to `measure` with.
+    by the estimate is measured as well, if there is something to `measure` with. `another` makes a second compiler.
 
     `CannotTune` or `NoCompiler` if nothing can be swept. Closing the iterator stops what runs."""
     began = time.monotonic()
-    sweep = _Sweep(runs, wanted)
+    sweep = _Sweep(runs, wanted, another)
     async with sweep:
         yield await sweep.plan()
         async for tried in sweep.results():
@@ -59,8 +64,8 @@ async def tune(runs: Runs, wanted: Wanted = Wanted(), measure: Measure | None = 
 class _Sweep:
     """One sweep: choices go from the stager to whichever compiler is free."""
 
-    def __init__(self, runs: Runs, wanted: Wanted) -> None:
-        self._runs, self._wanted = runs, wanted
+    def __init__(self, runs: Runs, wanted: Wanted, another: Callable[[], Compiler]) -> None:
+        self._runs, self._wanted, self._another = runs, wanted, another
         self._case = runs.subject.time_case
         self._values = b""
         self._answers: asyncio.Queue[Tuned | tuple[str, Schedule] | Exception | None] = asyncio.Queue()
@@ -183,7 +188,7 @@ class _Sweep:
         try:
             self._idle.put_nowait(self._runs.compiler)
             if (os.cpu_count() or 1) > 1 and len(self._choices) * len(self._runs.subject.chips) > TOGETHER:
-                self._helpers.append(helper := Compiler())
+                self._helpers.append(helper := self._another())
                 self._idle.put_nowait(helper)
             groups = [self._choices[i : i + TOGETHER] for i in range(0, len(self._choices), TOGETHER)]
             async with asyncio.TaskGroup() as group:
@@ -206,9 +211,9 @@ class _Sweep:
         async with asyncio.TaskGroup() as group:
             for name, (case, choice) in cases.items():
                 for chip in self._runs.subject.chips:
-                    why = refused[name] or next(iter(lowering.get(name, [])), None)
                     data = artifacts.get((name, chip))
-                    if why is not None or data is None:
+                    why = refused[name] or next(iter(lowering.get(name, [])), None)
+                    if refused[name] is not None or data is None:
                         self._answers.put_nowait(_not_tried(chip, choice, why))
                     else:
                         group.create_task(self._compiled(case, choice, chip, data, facts[name]))
@@ -238,10 +243,11 @@ class _Sweep:
         subject = self._runs.subject
         job = ArtifactJob(subject.attempt, cases, ["tpu"], RUN_LIMITS, subject.chips)
         async for answer in self._runs.ask(self._runs.stage, job):
-            if isinstance(answer, Artifact) and answer.data is not None:
-                artifacts.update({(answer.case, chip): answer.data for chip in answer.chips})
-            elif isinstance(answer, Artifact):
-                findings.setdefault(answer.case, []).extend(answer.findings)
+            if isinstance(answer, Artifact):
+                made = await self._runs.scanned(answer)
+                findings.setdefault(made.case, []).extend(made.findings)
+                if made.data is not None:
+                    artifacts.update({(made.case, chip): made.data for chip in made.chips})
             elif isinstance(answer, Broken):
                 raise Failed(answer)
             elif isinstance(answer, Ended) and answer.how != "done":

@@ -7,13 +7,14 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from itertools import count
 
 import msgspec
 
-from tutor.wire import Began, Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
-from tutor.workers.frames import HEADER, frame
+from tutor.ladder.isolation import Isolation
+from tutor.wire import Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
+from tutor.workers.frames import HEADER, BadFrame, FrameBuffer, frame
 
 STDERR_TAIL = 4000
 
@@ -31,6 +32,22 @@ class BadAnswer(Exception):
     """A child sent bytes that are no record of ours."""
 
 
+class _Answers:
+    """What has come of one run: whole frames, then `Ended`; None if the server is gone."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[bytes | BadFrame | Ended | None] = asyncio.Queue()
+        self._frames = FrameBuffer()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the run. After a frame that is none, nothing more of it can be read."""
+        try:
+            for body in self._frames.feed(data):
+                self.queue.put_nowait(body)
+        except BadFrame as error:
+            self.queue.put_nowait(error)
+
+
 class Worker:
     """One server process: `python -I -m MODULE` in a clean environment, unless other ones are given.
 
@@ -43,10 +60,11 @@ class Worker:
         self._command = command or (sys.executable, "-I", "-m", module)
         self._environment = environment
         self.hello: Hello | None = None
+        self.isolation: Isolation | None = None  # what its jail has proved; None without a jail
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._ids = count(1)
-        self._runs: dict[int, asyncio.Queue[Piece | Ended | None]] = {}
+        self._runs: dict[int, _Answers] = {}
         self._readers: list[asyncio.Task[None]] = []
         self._tail = bytearray()
         self._decode_reply = msgspec.msgpack.Decoder(Reply).decode
@@ -57,40 +75,52 @@ class Worker:
         async with self._starting:
             if self.hello is not None:
                 return self.hello
-            await self._close()
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=_clean_environment() if self._environment is None else dict(self._environment),
-                cwd="/",
-                start_new_session=True,
-                limit=1 << 20,
-            )  # fmt: skip
-            self._tail.clear()
-            self._readers = [asyncio.create_task(self._read_stderr(self._process))]
-            first = await self._next_reply(self._process)
-            if not isinstance(first, Hello):
-                await asyncio.wait(self._readers, timeout=1)
-                raise WorkerDied(self.module, self._tail_text())
-            self.hello = first
-            self._readers.append(asyncio.create_task(self._read_replies(self._process)))
-            return first
+            self.hello = await self._open()
+            return self.hello
+
+    async def _open(self) -> Hello:
+        """Start a server in whatever way this worker does it. `WorkerDied` if it never gets ready."""
+        return await self._launch(self._command)
+
+    async def _launch(self, command: Sequence[str]) -> Hello:
+        await self._close()
+        self._process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=clean_environment() if self._environment is None else dict(self._environment),
+            cwd="/",
+            start_new_session=True,
+            limit=1 << 20,
+        )  # fmt: skip
+        self._tail.clear()
+        self._readers = [asyncio.create_task(self._read_stderr(self._process))]
+        first = await self._next_reply(self._process)
+        if not isinstance(first, Hello):
+            await asyncio.wait(self._readers, timeout=1)
+            raise WorkerDied(self.module, self._tail_text())
+        self._readers.append(asyncio.create_task(self._read_replies(self._process)))
+        return first
 
     async def run(self, job: Job) -> AsyncIterator[Body | Ended]:
         """Run one job in a fork; yields its answers, and `Ended` last. Leaving early cancels the run.
 
         `WorkerDied` if the server ends meanwhile, `BadAnswer` if the child sends something that is not ours."""
         await self.start()
+        async with contextlib.aclosing(self._answers(job)) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def _answers(self, job: Job) -> AsyncGenerator[Body | Ended]:
         number = next(self._ids)
-        queue: asyncio.Queue[Piece | Ended | None] = asyncio.Queue()
-        self._runs[number] = queue
+        answers = self._runs[number] = _Answers()
         ended = False
         try:
-            await self._send(Start(id=number, job=job))
+            data = msgspec.msgpack.encode(job)
+            await self._send(Start(id=number, size=len(data), limits=job.limits), data)
             while not ended:
-                reply = await queue.get()
+                reply = await answers.queue.get()
                 if reply is None:
                     ended = True
                     raise WorkerDied(self.module, self._tail_text())
@@ -136,18 +166,20 @@ class Worker:
         # asyncio leaves the transport's pipes to the collector, which warns after the loop has closed
         process._transport.close()  # type: ignore[attr-defined]
 
-    def _body(self, piece: Piece) -> Body:
+    def _body(self, body: bytes | BadFrame) -> Body:
         try:
-            return self._decode_body(piece.body)
-        except msgspec.MsgspecError as error:
+            if isinstance(body, BadFrame):
+                raise body
+            return self._decode_body(body)
+        except (msgspec.MsgspecError, BadFrame) as error:
             raise BadAnswer(str(error)) from None
 
-    async def _send(self, request: Start | Cancel) -> None:
+    async def _send(self, request: Start | Cancel, data: bytes = b"") -> None:
         process = self._process
         if process is None or process.stdin is None:
             raise WorkerDied(self.module, self._tail_text())
         try:
-            process.stdin.write(frame(msgspec.msgpack.encode(request)))
+            process.stdin.write(frame(msgspec.msgpack.encode(request)) + data)
             await process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
             raise WorkerDied(self.module, self._tail_text()) from None
@@ -161,16 +193,21 @@ class Worker:
             return None
 
     async def _read_replies(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
         while (reply := await self._next_reply(process)) is not None:
-            if isinstance(reply, Piece | Ended):
-                queue = self._runs.get(reply.id)
-                if queue is not None:
-                    queue.put_nowait(reply)
-            elif isinstance(reply, Began):
-                pass
+            answers = self._runs.get(reply.id) if isinstance(reply, Piece | Ended) else None
+            if isinstance(reply, Piece):
+                try:
+                    data = await process.stdout.readexactly(reply.size)
+                except (asyncio.IncompleteReadError, ConnectionResetError):
+                    break
+                if answers is not None:
+                    answers.feed(data)
+            elif isinstance(reply, Ended) and answers is not None:
+                answers.queue.put_nowait(reply)
         self.hello = None
-        for queue in self._runs.values():
-            queue.put_nowait(None)
+        for answers in self._runs.values():
+            answers.queue.put_nowait(None)
 
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
@@ -182,7 +219,7 @@ class Worker:
         return self._tail.decode("utf-8", "replace").strip()
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """What a worker may know of the user's environment: where programs are, and the language of messages."""
     keep = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
     clean = {name: os.environ[name] for name in keep if name in os.environ}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from tutor.workers import environment
@@ -12,6 +13,7 @@ from tutor.jaxpr import compat
 from tutor.stage import jobs
 from tutor.wire import Hello
 from tutor.workers.forkserver import serve
+from tutor.workers.jail import jail_named
 
 
 def main() -> None:
@@ -19,7 +21,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")
     compat.preload()
     jobs.warm()
-    serve(jobs.run, Hello(versions=compat.versions()))
+    serve(jobs.run, Hello(versions=compat.versions()), jail_named(sys.argv))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tutor.protocol import Compilation, Timing, Work
@@ -19,6 +19,7 @@ type Tone = Literal["roof", "axis", "label", "yours", "reference", "earlier", "s
 type Row = list[tuple[str, Tone]]
 
 MOST_EARLIER = 6
+ALIKE = 0.03
 UNITS = {
     "bf16": "bf16 products",
     "int8": "int8 products",
@@ -127,18 +128,22 @@ def point(who: Who, top: Roof, work: Work | None, us: float, sign: str = "") -> 
 def _earlier(
     speeds: Sequence[Speed], top: Roof, chip: str, case: str, clocks: tuple[str, ...], mine: Point
 ) -> list[Point]:
-    """The last attempts that were somewhere else, oldest first, signed 1, 2, …"""
-    found: dict[tuple[float | None, float], Speed] = {}
-    for one in speeds:
-        if (one.chip, one.case) == (chip, case) and one.clock in clocks:
-            found[one.moved, one.attempt_us] = one
-    points = [
-        p for one in found.values() if (p := _past(one, top)) is not None and (p.us, p.rate) != (mine.us, mine.rate)
-    ]
-    return [
-        Point("earlier", str(n), p.us, p.unit, p.intensity, p.rate, p.bytes_per_s, p.share)
-        for n, p in enumerate(points[-MOST_EARLIER:], 1)
-    ]
+    """The last attempts that passed and lie somewhere else, oldest first, signed 1, 2, …"""
+    wanted = [one for one in speeds if one.passed and (one.chip, one.case) == (chip, case) and one.clock in clocks]
+    kept: list[Point] = []
+    for one in reversed(wanted):
+        past = _past(one, top)
+        if past is not None and len(kept) < MOST_EARLIER and not any(_alike(past, other) for other in (mine, *kept)):
+            kept.append(past)
+    return [replace(past, sign=str(n)) for n, past in enumerate(reversed(kept), 1)]
+
+
+def _alike(a: Point, b: Point) -> bool:
+    """Whether two programs lie in one place, as far as anybody can see."""
+    return all(
+        x == y or (x is not None and y is not None and math.isclose(x, y, rel_tol=ALIKE))
+        for x, y in ((a.us, b.us), (a.intensity, b.intensity), (a.bytes_per_s, b.bytes_per_s))
+    )
 
 
 def _past(one: Speed, top: Roof) -> Point | None:

@@ -15,9 +15,25 @@ from pathlib import Path
 
 import msgspec
 
-from tutor.wire import Began, Body, Broken, Cancel, Compiled, CompileJob, Ended, Hello, Piece, Reply, Request, Start
-from tutor.workers.confine import die_with_parent
-from tutor.workers.frames import HEADER, write_frame
+from tutor.wire import (
+    Began,
+    Body,
+    Broken,
+    Cancel,
+    Compiled,
+    CompileJob,
+    Ended,
+    Hello,
+    Job,
+    Piece,
+    ProofJob,
+    Reply,
+    Request,
+)
+from tutor.workers.confine import die_with_parent, lock
+from tutor.workers.frames import frame, read_exactly, read_frame, write_all, write_frame
+from tutor.workers.jail import Jail, jail_named
+from tutor.workers.proof import prove
 
 
 def main() -> None:
@@ -29,8 +45,11 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(2, 1)  # what libtpu prints must not mix with the answers
     folder = Path(tempfile.mkdtemp(prefix="kerneltutor-compile-"))
+    jail = jail_named(sys.argv)
     try:
-        _serve(requests, answers, folder)
+        os.chdir(folder)
+        lock(jail, folder)  # before there is any other thread, since it holds for those that come after
+        _serve(requests, answers, folder, jail)
     except (EOFError, BrokenPipeError):
         pass
     finally:
@@ -39,21 +58,30 @@ def main() -> None:
         os._exit(0)  # libtpu's threads are not waited for
 
 
-def _serve(requests: int, answers: int, folder: Path) -> None:
+def _serve(requests: int, answers: int, folder: Path, jail: Jail) -> None:
     def say(reply: Reply) -> None:
         write_frame(answers, msgspec.msgpack.encode(reply))
 
     versions = _load(folder)
-    say(Hello(versions=versions))
-    decode = msgspec.msgpack.Decoder(Request).decode
+    say(Hello(versions=versions, isolation=jail.tier))
+    decode, decode_job = msgspec.msgpack.Decoder(Request).decode, msgspec.msgpack.Decoder(Job).decode
     while True:
-        request = decode(_frame(requests))
+        request = decode(read_frame(requests))
         if isinstance(request, Cancel):
             continue  # a compile cannot be stopped half-way; the front does not read its answer any more
+        job = decode_job(read_exactly(requests, request.size))
         say(Began(id=request.id, group=os.getpid()))
         began = time.monotonic()
-        body = _do(request, folder, versions["libtpu"])
-        say(Piece(id=request.id, body=msgspec.msgpack.encode(body)))
+
+        def send(body: Body, number: int = request.id) -> None:
+            data = frame(msgspec.msgpack.encode(body))
+            say(Piece(id=number, size=len(data)))
+            write_all(answers, data)
+
+        if isinstance(job, ProofJob) and jail.tier != "C":  # a program that is started would take its place
+            prove(job, send)
+        else:
+            send(_do(job, folder, versions["libtpu"]))
         say(Ended(id=request.id, how="done", seconds=time.monotonic() - began))
 
 
@@ -73,8 +101,7 @@ def _load(folder: Path) -> dict[str, str | None]:
     return versions
 
 
-def _do(request: Start, folder: Path, libtpu: str | None) -> Body:
-    job = request.job
+def _do(job: Job, folder: Path, libtpu: str | None) -> Body:
     try:
         if not isinstance(job, CompileJob) or libtpu is None:
             raise TypeError(f"the compile server cannot do {type(job).__name__}")
@@ -87,20 +114,6 @@ def _do(request: Start, folder: Path, libtpu: str | None) -> Body:
     finally:
         for left in folder.iterdir():
             left.unlink(missing_ok=True)
-
-
-def _frame(descriptor: int) -> bytes:
-    return _exactly(descriptor, int.from_bytes(_exactly(descriptor, HEADER), "big"))
-
-
-def _exactly(descriptor: int, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        more = os.read(descriptor, count - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return bytes(data)
 
 
 if __name__ == "__main__":
