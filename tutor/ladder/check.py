@@ -58,10 +58,13 @@ class Ladder:
     def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None) -> None:
         self.stage = stage or JailedWorker("tutor.stage", isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
-        self._new_compiler = lambda: Compiler(JailedWorker("tutor.judge.compile", isolation))
+        self._isolation = isolation
         self.compiler = self._new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
+
+    def _new_compiler(self) -> Compiler:
+        return Compiler(JailedWorker("tutor.judge.compile", self._isolation))
 
     def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
         """The stages of a whole check of this exercise, in order."""
