@@ -190,7 +190,7 @@ class StructureJob(Record, frozen=True, tag="structure"):
 class CompileJob(Record, frozen=True, tag="compile"):
     """Compile a TPU artifact for one chip, with no TPU. `kernels` are the facts that name operands and lines; `path`
     is the attempt's, as places in the artifact name it. `estimate`: the schedule is read too; then `values` are `.npz`
-    bytes of the case's integer inputs, which may steer it."""
+    bytes of the case's integer inputs, which may steer it. `sweep`: what cannot fit into VMEM is not even compiled."""
 
     artifact: bytes
     case: str
@@ -200,6 +200,7 @@ class CompileJob(Record, frozen=True, tag="compile"):
     limits: Limits = Limits()
     estimate: bool = False
     values: bytes = b""
+    sweep: bool = False
 
 
 class Witness(Record, frozen=True):

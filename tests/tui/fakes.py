@@ -12,6 +12,7 @@ from msgspec import structs
 
 from tutor.findings import finding
 from tutor.ladder.events import CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
+from tutor.ladder.sweep_plan import CannotTune
 from tutor.protocol import (
     STAGES,
     Access,
@@ -34,6 +35,8 @@ from tutor.protocol import (
     StageName,
     StageResult,
     Status,
+    Sweep,
+    Tuned,
     Verdict,
     Work,
 )
@@ -366,6 +369,26 @@ def failing() -> list[StageResult]:
     return list(results.values())
 
 
+def sweep_pictures() -> list[Sweep]:
+    """A sweep of two keywords: one choice overflows, one is the attempt as it is called."""
+
+    def tuned(bm: int, bn: int, us: float | None) -> Tuned:
+        known = Schedule(us, us / 8, "memory", 1 << 20, 0.5, 0.0, {}, []) if us else None
+        return Tuned(
+            "v5e", {"bm": bm, "bn": bn}, "passed" if us else "overflow", None if us else "KT602", schedule=known
+        )
+
+    sweep = Sweep(
+        set="fake", exercise="f32_accumulator", attempt=AttemptId("a.py", "0"), case="large", chips=["v5e"],
+        own={"bm": 128, "bn": 128}, defaults={"bm": 128, "bn": 128}, parameters={"bm": [128, 256], "bn": [128, 512]},
+        planned=4, possible=4,
+    )  # fmt: skip
+    pictures = [sweep]
+    for bm, bn, us in ((128, 128, 300.0), (128, 512, 200.0), (256, 128, 100.0), (256, 512, None)):
+        pictures.append(structs.replace(pictures[-1], tried=[*pictures[-1].tried, tuned(bm, bn, us)], seconds=1.0))
+    return [*pictures, structs.replace(pictures[-1], complete=True)]
+
+
 WORK = Work({"bf16": 34_359_738_368, "vector": 33_554_432}, 342_606_336, 41_943_040, True)
 BETTER = structs.replace(WORK, moved=142_606_336)
 
@@ -410,6 +433,20 @@ class FakeChecker:
     closed: bool = False
     warmed: bool = False
     traced: list[tuple[bytes, bool]] = field(default_factory=list)
+    tuned: list[bytes] = field(default_factory=list)
+
+    async def tune(self, exercise: FakeExercise, source: bytes, path: Path) -> AsyncIterator[Sweep]:
+        self.tuned.append(source)
+        if b"no blocks" in source:
+            raise CannotTune("It has no block sizes to sweep.", "Add some.")
+        try:
+            for picture in sweep_pictures():
+                if self.gate is not None:
+                    await self.gate.wait()
+                yield picture
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled.append(source)
+            raise
 
     async def trace(
         self, exercise: FakeExercise, source: bytes, path: Path, *, whole: bool = False

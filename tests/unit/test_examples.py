@@ -24,6 +24,7 @@ NO_PROGRAM = {
     "KT391": "comes in exercises only, beside any finding of `lower`",
     "KT601": "every message of the compiler that is known has a code of its own",
     "KT608": "no kernel is known that crashes the compiler",
+    "KT612": "it depends on the version of libtpu",
     "KT609": "how long the compiler takes depends on the machine",
     "KT611": "takes arrays of many GiB",
     **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705", "KT706", "KT707", "KT708"), "takes a TPU"),

@@ -38,6 +38,7 @@ KEYS = (
     Key("tab('mosaic')", "", "mosaic", "The lowered module, or what was not lowered", "m", shown=False),
     Key("tab('roofline')", "", "roof", "How fast it is beside what the chip can do", "o", shown=False),
     Key("tab('history')", "", "history", "What you tried before", "y", shown=False),
+    Key("tune", "", "tune", "Tune block sizes: try others by the compiler's estimate", "u", shown=False),
     Key("solution", "", "solution", "The solution, when the set allows it", "s", shown=False),
     Key("reset", "", "reset", "Put the starter back (the replaced file is kept)", shown=False),
     Key("help_keys", "f1", "keys", "All keys and signs"),

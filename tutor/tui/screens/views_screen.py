@@ -156,6 +156,18 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
         self._work.show_comparison((yours, Side(name, other.kernels, other.jaxpr)))
         self._work.open("compare")
 
+    # ------------------------------------------------------------ tuning
+
+    def action_tune(self) -> None:
+        """Try other block sizes for the text in the editor."""
+        if self._desk is None:
+            return
+        from tutor.tui.screens.tune import TunePage
+
+        desk, source = self._desk, self._editor.text.encode("utf-8", errors="replace")
+        sweep = self._checks.checker.tune(desk.exercise, source, desk.path)
+        self.app.push_screen(TunePage(desk.exercise.slug, sweep))
+
     # ------------------------------------------------------------ reading
 
     def action_solution(self) -> None:
