@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.grade.classes import RIGHT, hand_in
+from tests.grade.test_journal import record
 from tutor.cli.app import run
+from tutor.grade.journal import Journal
 from tutor.sets import ExerciseSet
 
 
@@ -34,6 +36,20 @@ def test_a_folder_without_submissions(asked: list[str], capsys: pytest.CaptureFi
 def test_out_inside_the_class(asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     asked[-1] = str(Path(asked[1]) / "out")
     assert "Choose another --out" in refused(asked, capsys)
+
+
+def test_records_of_another_set(asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    out = Path(asked[-1])
+    with Journal(out, write=True) as journal:
+        journal.add(record("zoe", verdict=None, set="calculus"))
+        journal.add(record("zoe", "guess"))  # of before the set was written: its verdict knows it
+    before = (out / "records.jsonl").read_bytes()
+    assert run(asked) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Grading with the set tiny: A tiny set (folder ")
+    assert "records of the set calculus, and this run grades with tiny" in said and "another --out" in said
+    assert [path.name for path in out.iterdir()] == ["records.jsonl"]
+    assert (out / "records.jsonl").read_bytes() == before
 
 
 def test_a_students_copy_of_the_set(asked: list[str], small: ExerciseSet, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,8 +74,10 @@ def grade(
     """Judge every student's attempts in FOLDER (folders, archives or single files, one student each), on public and
     hidden cases. What was judged before is not judged again, so a run that was stopped goes on where it was."""
     exercises = _whole_set(session.set)
+    say(f"Grading with the set {exercises.id}: {exercises.title} ({exercises.place}).")
     session.require_jax()
     students = _class_in(folder, out, roster, exercises)
+    _same_set(out, exercises)
     chips = chips_named(chip)
     secret = seed_key(exercises, data_folder() / "keys" / f"{exercises.id}.key")
     overrides = read_overrides(out)
@@ -153,6 +155,15 @@ def _whole_set(exercises: ExerciseSet) -> ExerciseSet:
         message = f"The set {exercises.id} has no solutions/: hidden cases and references are missing."
         raise Refused("student_set", message, "Grade with the instructor's set, not with the students' copy.")
     return exercises
+
+
+def _same_set(out: Path, exercises: ExerciseSet) -> None:
+    """`Refused` if OUT holds records of another set: they would be mixed, and its table and report lost."""
+    with Journal(out, write=False) as journal:
+        others = sorted(journal.sets - {exercises.id})
+    if others:
+        message = f"{out} holds records of the set {', '.join(others)}, and this run grades with {exercises.id}."
+        raise Refused("another_set", message, "Choose another --out, or the --set that they were graded with.")
 
 
 def _class_in(folder: Path, out: Path, roster: Path | None, exercises: ExerciseSet) -> Class:

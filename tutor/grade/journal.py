@@ -28,18 +28,13 @@ class JournalError(SetError):
     code = "records"
 
 
-class _Keys(msgspec.Struct):
-    """All that is read of a line to find it again."""
-
-    student: str
-    exercise: str
-
-
 class Journal:
     """The records of one OUT folder. Made for reading only unless `write`: then the folder is locked for this run."""
 
     def __init__(self, folder: Path, *, write: bool) -> None:
         self.path = folder / FILE
+        self.sets: set[str] = set()
+        """The ids of the sets that the records are of."""
         self._places: dict[Key, tuple[int, int]] = {}
         self._decode = msgspec.json.Decoder(GradeRecord).decode
         self._write = write
@@ -134,7 +129,6 @@ class Journal:
         """Find every line; a last line that was cut off by a crash is taken away (for a reader: not looked at)."""
         file.seek(0)
         offset = 0
-        read = msgspec.json.Decoder(_Keys).decode
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 if self._write:
@@ -142,14 +136,14 @@ class Journal:
                     os.fsync(file.fileno())
                 break
             try:
-                keys = read(line)
-                self._decode(line)
+                record = self._decode(line)
             except msgspec.MsgspecError as error:
                 hint = "Take the line out, or move the file away: what was judged is remembered elsewhere."
                 raise JournalError(f"{self.path}:{number}: this is no record: {error}.", hint) from None
-            place = keys.student, keys.exercise
-            self._places.pop(place, None)  # the order is that of the last lines
-            self._places[place] = (offset, len(line))
+            self._places.pop(record.key, None)  # the order is that of the last lines
+            self._places[record.key] = (offset, len(line))
+            if record.set_id is not None:
+                self.sets.add(record.set_id)
             offset += len(line)
         file.seek(0, os.SEEK_END)
         return offset

@@ -44,6 +44,7 @@ def records_of(
             max_score=MAX_SCORE,
             verdict=outcome.verdict,
             tier=tier,
+            set=exercises.id,
             set_sha256=exercises.public_sha256,
             flags=flags,
             submitted_at=received.submitted_at.isoformat() if received.submitted_at else None,

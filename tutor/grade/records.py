@@ -44,7 +44,8 @@ class Flag(Record, frozen=True):
 class GradeRecord(Record, frozen=True, kw_only=True):
     """One line of `records.jsonl`. `verdict` is null where nothing was judged: no file, or a fault of ours.
 
-    `score` is what counts, with lateness and overrides in it. `late_seconds` is null where no time is known."""
+    `score` is what counts, with lateness and overrides in it. `late_seconds` is null where no time is known, and where
+    nothing was handed in. `set`: the set's id; null in records of before it was written."""
 
     schema: str = RECORD_SCHEMA
     student: str
@@ -58,11 +59,17 @@ class GradeRecord(Record, frozen=True, kw_only=True):
     flags: list[Flag]
     submitted_at: str | None
     late_seconds: int | None
+    set: str | None = None
 
     @property
     def attempt_sha256(self) -> str | None:
         """The hash of the file that was judged."""
         return self.verdict.attempt.sha256 if self.verdict else None
+
+    @property
+    def set_id(self) -> str | None:
+        """The id of the set that it was graded with; None where it is not known."""
+        return self.set or (self.verdict.set if self.verdict else None)
 
     @property
     def key(self) -> tuple[str, str]:

@@ -52,6 +52,11 @@ class ExerciseSet:
         return self.manifest.title
 
     @property
+    def place(self) -> str:
+        """Where it came from, in words."""
+        return "built in" if self.origin == "built-in" else f"{self.origin} {self.root}"
+
+    @property
     def slugs(self) -> list[str]:
         return [e.slug for e in self.exercises]
 
