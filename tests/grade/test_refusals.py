@@ -33,6 +33,16 @@ def test_a_folder_without_submissions(asked: list[str], capsys: pytest.CaptureFi
     assert "holds no submissions" in refused(asked, capsys)
 
 
+def test_a_class_whose_files_fit_no_exercise(asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(asked[1])
+    shutil.rmtree(folder / "ada")
+    hand_in(folder / "ada", exercise_1=RIGHT)
+    hand_in(folder / "bob" / "deep", integrals=RIGHT)
+    said = refused(asked, capsys)
+    assert "fits an exercise of the set tiny (folder " in said and "exercise_1.py, deep/integrals.py" in said
+    assert "scale.py, guess.py" in said and "right --set" in said
+
+
 def test_out_inside_the_class(asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     asked[-1] = str(Path(asked[1]) / "out")
     assert "Choose another --out" in refused(asked, capsys)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.grade.classes import RIGHT, THREE, hand_in, write_set
 from tutor.grade.names import Slugs, file_names, readable
 from tutor.grade.roster import Enrolled, RosterError, read_roster
-from tutor.grade.submissions import Received, find_class, read
+from tutor.grade.submissions import Received, find_class, read, unfit_names
 from tutor.sets import ExerciseSet, load_set
 from tutor.sets.archive import write_archive
 from tutor.sets.submission import make_submission
@@ -89,6 +89,27 @@ def test_of_two_different_files_the_one_nearest_to_the_top_is_judged(tmp_path: P
     assert codes(one) == ["KT803"]
     [flag] = one.attempts["scale"].flags
     assert "old/scale.py" in (flag.evidence or "") and "old" not in flag.message
+
+
+def test_files_that_fit_no_exercise_are_named(tmp_path: Path) -> None:
+    hand_in(tmp_path / "ada", scale=RIGHT, gues="x = 1\n", zzz="y = 1\n")
+    (tmp_path / "ada" / "notes.txt").touch()
+    [flag] = received(tmp_path, "ada").flags
+    assert flag.code == "KT841" and flag.message.endswith("not judged: gues.py (meant as guess.py?), zzz.py.")
+    with zipfile.ZipFile(tmp_path / "bob.zip", "w") as archive:
+        archive.writestr("deep/scal.py", RIGHT)
+    assert "deep/scal.py (meant as scale.py?)" in received(tmp_path, "bob").flags[0].message
+
+
+def test_a_class_of_another_set_is_found_before_it_is_judged(tmp_path: Path) -> None:
+    hand_in(tmp_path / "ada", other=RIGHT)
+    hand_in(tmp_path / "bob")
+    assert unfit_names(find_class(tmp_path, None, SLUGS).submissions, exercises()) == ["other.py"]
+    (tmp_path / "cy.rar").touch()  # nobody knows what is in it
+    assert unfit_names(find_class(tmp_path, None, SLUGS).submissions, exercises()) is None
+    (tmp_path / "cy.rar").unlink()
+    hand_in(tmp_path / "dee", scale=RIGHT)
+    assert unfit_names(find_class(tmp_path, None, SLUGS).submissions, exercises()) is None
 
 
 def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:

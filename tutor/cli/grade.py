@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from tutor.cli.check import chips_named
 from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.grade_words import notes_of, show, some
 from tutor.cli.progress_bar import counting
 from tutor.cli.session import Session, Verb, pass_session, say
-from tutor.cli.text import one_line, table
 from tutor.grade.changes import Change
 from tutor.grade.exports import export
 from tutor.grade.journal import Journal
@@ -24,7 +23,7 @@ from tutor.grade.overrides import read_overrides
 from tutor.grade.roster import read_roster
 from tutor.grade.run import Run
 from tutor.grade.run import grade as run_class
-from tutor.grade.submissions import Class, find_class
+from tutor.grade.submissions import UNFIT, Class, find_class, unfit_names
 from tutor.grade.tally import Tally
 from tutor.ladder.check import Ladder
 from tutor.ladder.jailed import NotIsolated
@@ -117,6 +116,7 @@ async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
 
 async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry_run: bool) -> int:
     told: list[Change] = []
+    misnamed: dict[str, str] = {}
     failed = 0
     tally = Tally(run.exercises.slugs)
     students = len(run.students.submissions)
@@ -126,6 +126,9 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
                 async for changes in graded:
                     for change in changes:
                         failed += change.found.status == "infra_error"
+                        for flag in change.found.flags:
+                            if flag.code == UNFIT:
+                                misnamed[change.record.student] = flag.message
                         if change.differs and (dry_run or change.was is not None):
                             told.append(change)
                         if dry_run:
@@ -138,12 +141,12 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
             journal.finish(run.order)
     place = {key: number for number, key in enumerate(run.order)}
     told.sort(key=lambda change: place[change.record.key])
-    notes = list(_notes(run, journal, told if not dry_run else []))
+    notes = list(notes_of(run, journal, told if not dry_run else [], misnamed))
     if not dry_run:
         tally = export(out, journal, run.exercises, notes)
     for note in notes:
         say(note)
-    _show(tally, told, out, dry_run=dry_run)
+    show(tally, told, out, dry_run=dry_run)
     return ExitCode.OURS if failed else ExitCode.DONE
 
 
@@ -171,47 +174,13 @@ def _class_in(folder: Path, out: Path, roster: Path | None, exercises: ExerciseS
         raise Refused("out_inside", f"{out} lies in {folder}, where every entry is a student.", "Choose another --out.")
     students = find_class(folder, read_roster(roster) if roster else None, Slugs(exercises.slugs))
     if not students.submissions:
+        seen = f" There is: {some(students.strays)}." if students.strays else ""
         hint = "FOLDER holds one folder, zip or tar archive a student, or files called STUDENT__SLUG.py."
-        raise Refused("no_submissions", f"{folder} holds no submissions.", hint)
+        raise Refused("no_submissions", f"{folder} holds no submissions.{seen}", hint)
+    unfit = unfit_names(students.submissions, exercises)
+    if unfit is not None:
+        message = f"No file in {folder} fits an exercise of the set {exercises.id} ({exercises.place})."
+        seen = f"Python files there: {some(unfit)}." if unfit else "There are no Python files in it."
+        called = some([f"{slug}.py" for slug in exercises.slugs])
+        raise Refused("nothing_fits", f"{message} {seen}", f"Attempts are called {called}. Is it the right --set?")
     return students
-
-
-def _notes(run: Run, journal: Journal, told: list[Change]) -> Iterator[str]:
-    for stray in run.students.strays:
-        yield f"{stray} is no submission: left out."
-    for name in run.students.missing:
-        yield f"The roster names {name}, which is not in the folder."
-    order = set(run.order)
-    gone = sorted({student for student, slug in journal.recorded() if (student, slug) not in order})
-    if gone:
-        yield f"Recorded earlier and not in this class, kept as they are: {', '.join(gone[:10])}" + (
-            " …" if len(gone) > 10 else ""
-        )
-    for override in run.overrides.unknown(order | set(journal.recorded())):
-        yield f"overrides.toml: there is no {override.student} with {override.exercise}: left out."
-    kept = sum(change.kind == "kept" for change in told)
-    if kept:
-        yield f"{kept} results would have become lower and stand as they were. --accept-lower takes the new ones."
-
-
-def _show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
-    if told:
-        click.echo("\n".join(table([_told(change) for change in told])) + "\n")
-    statuses = tally.present
-    rows = [["exercise", *statuses, "mean"]]
-    for slug, one in tally.exercises.items():
-        rows.append([slug, *(str(one.statuses[status]) for status in statuses), f"{one.mean:.3f}"])
-    click.echo("\n".join(table(rows, right=range(1, len(rows[0])))))
-    for slug, one in tally.exercises.items():
-        for code, title, count in one.most_frequent():
-            click.echo(f"{slug}: {code} {title}: {count}")
-    if not dry_run:
-        click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")
-
-
-def _told(change: Change) -> list[str]:
-    """A change as cells: who, what was recorded, what was found."""
-    was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
-    found = f"-> {change.found.status} {change.found.score:g}"
-    note = "the earlier result stands" if change.kind == "kept" else ""
-    return [one_line(change.record.student), change.record.exercise, was, found, note]

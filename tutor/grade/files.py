@@ -44,6 +44,8 @@ class Contents:
 
     files: list[File] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    unfit: list[str] = field(default_factory=list)
+    """Names of Python files that are no attempt at anything."""
     entries: int = 0
 
     def count(self) -> None:
@@ -51,6 +53,11 @@ class Contents:
         self.entries += 1
         if self.entries > LIMITS.files:
             raise Unreadable(f"It holds more than {LIMITS.files:,} files.")
+
+    def pass_by(self, name: PurePosixPath) -> None:
+        """A file that is not wanted. Python files are kept in mind: an attempt may have got a wrong name."""
+        if name.suffix.lower() == ".py":
+            self.unfit.append(readable(str(name))[:200])
 
     def leave_out(self, name: str, why: str) -> None:
         """Something is not looked at."""
@@ -106,6 +113,8 @@ def read_archive(path: Path, wanted: Wanted) -> Contents:
                 found.leave_out(member.name, member.problem)
             elif is_archive(name.name):
                 found.leave_out(member.name, NOT_OPENED)
+            else:
+                found.pass_by(name)
     except Refused as refused:
         raise Unreadable(f"{str(refused)[:1].upper()}{str(refused)[1:]}") from refused
     except Unreadable:
@@ -154,6 +163,8 @@ def _walk(folder: Path, inner: PurePosixPath, wanted: Wanted, found: Contents) -
             found.leave_out(str(name), "a link or a special file")
         elif is_archive(entry.name):
             found.leave_out(str(name), NOT_OPENED)
+        else:
+            found.pass_by(name)
 
 
 def _size(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -14,10 +14,12 @@ from tutor.grade.files import LIMITS, Contents, File, Unreadable, read_archive, 
 from tutor.grade.names import ARCHIVES, Slugs, is_archive, is_junk, readable, without_suffix
 from tutor.grade.records import Flag
 from tutor.grade.roster import Enrolled
-from tutor.sets.errors import SetError
+from tutor.sets.errors import SetError, nearest
 from tutor.sets.loading import ExerciseSet
 from tutor.sets.submission import MANIFEST, doubts
 
+UNFIT = "KT841"
+MOST_NAMED = 10
 SEPARATOR = "__"
 """Between the student and the exercise in the name of a single file: `ada__row_sums.py`."""
 
@@ -52,11 +54,15 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Received:
-    """What was read from one submission: an attempt at every exercise, and what is to be said of the whole."""
+    """What was read from one submission: an attempt at every exercise, and what is to be said of the whole.
+
+    `unfit`: names of Python files that fit no exercise. `fits`: whether any file does."""
 
     attempts: dict[str, Attempt]
     flags: list[Flag]
     submitted_at: datetime.datetime | None
+    unfit: tuple[str, ...] = ()
+    fits: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,9 +130,11 @@ def read(submission: Submission, exercises: ExerciseSet, *, rostered: bool) -> R
     slugs = Slugs(exercises.slugs)
     flags: list[Flag] = []
     files: defaultdict[str, list[File]] = defaultdict(list)
+    unfit: list[str] = []
     for entry in submission.entries:
         contents = _contents(entry, slugs, flags)
         flags += contents.flags()
+        unfit += contents.unfit
         handed_in = {str(file.name): file.data for file in contents.files if file.data is not None}
         for doubt in doubts(handed_in, exercises, submission.student):
             flags.append(Flag(doubt.code, doubt.message, doubt.evidence and readable(doubt.evidence)))
@@ -137,10 +145,37 @@ def read(submission: Submission, exercises: ExerciseSet, *, rostered: bool) -> R
     if len({entry.path for entry in submission.entries if entry.kind != "file"}) > 1:
         entries = ", ".join(readable(entry.path.name) for entry in submission.entries)
         flags.append(Flag("KT808", "There are several submissions; all were read.", entries))
+    if unfit:
+        flags.append(_misnamed(unfit, slugs))
     if rostered and submission.enrolled is None:
         flags.append(Flag("KT807", "Not on the roster."))
     attempts = {slug: _chosen(files[slug]) for slug in slugs.slugs}
-    return Received(attempts, flags, submission.enrolled.submitted_at if submission.enrolled else None)
+    when = submission.enrolled.submitted_at if submission.enrolled else None
+    return Received(attempts, flags, when, tuple(unfit), fits=any(files.values()))
+
+
+def unfit_names(submissions: Iterable[Submission], exercises: ExerciseSet) -> list[str] | None:
+    """Names of Python files that fit no exercise, where nobody's file fits one; None as soon as anybody's does, or
+    where something cannot be read, so that nobody knows. A class for which the wrong set was named is found by it."""
+    seen: list[str] = []
+    for submission in submissions:
+        received = read(submission, exercises, rostered=False)
+        if received.fits or any(flag.code in ("KT805", "KT806") for flag in received.flags):
+            return None
+        seen += [name for name in received.unfit if name not in seen]
+    return seen
+
+
+def _misnamed(unfit: list[str], slugs: Slugs) -> Flag:
+    """Which files fit no exercise, and what each may have been meant to be."""
+    words = [f"{name}{_meant(name, slugs)}" for name in sorted(unfit)[:MOST_NAMED]]
+    more = f" and {len(unfit) - MOST_NAMED} more" if len(unfit) > MOST_NAMED else ""
+    return Flag(UNFIT, f"Python files that fit no exercise were not judged: {', '.join(words)}{more}.")
+
+
+def _meant(name: str, slugs: Slugs) -> str:
+    near = nearest(PurePosixPath(name).stem.casefold(), slugs.slugs)
+    return f" (meant as {near}.py?)" if near else ""
 
 
 def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:

@@ -1,0 +1,79 @@
+"""What `grade` tells its user: notes on the whole run, what changed, and the exercises in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from tutor.cli.text import one_line, plural, table
+from tutor.grade.changes import Change
+from tutor.grade.journal import Journal
+from tutor.grade.run import Run
+from tutor.grade.submissions import UNFIT
+from tutor.grade.tally import Tally
+
+NAMED = 10
+"""How many names one message lists."""
+FIRST = 5
+"""How many students or records get a line of their own on the terminal; the report names all."""
+
+
+def notes_of(run: Run, journal: Journal, told: list[Change], misnamed: Mapping[str, str]) -> Iterator[str]:
+    """What is to be said of a whole run. `misnamed`: by student, which files fit no exercise."""
+    for stray in run.students.strays:
+        called = " A single file is called STUDENT__SLUG.py." if stray.lower().endswith(".py") else ""
+        yield f"{stray} is no submission: left out.{called}"
+    for name in run.students.missing:
+        yield f"The roster names {name}, which is not in the folder."
+    if misnamed:
+        yield "\n  ".join([
+            f"{plural(len(misnamed), 'student')} handed in Python files that fit no exercise ({UNFIT}):",
+            *first_of([f"{student}: {misnamed[student]}" for student in sorted(misnamed)]),
+        ])  # fmt: skip
+    order = set(run.order)
+    gone = sorted({student for student, slug in journal.recorded() if (student, slug) not in order})
+    if gone:
+        yield f"Recorded earlier and not in this class, kept as they are: {some(gone)}."
+    for override in run.overrides.unknown(order | set(journal.recorded())):
+        yield f"overrides.toml: there is no {override.student} with {override.exercise}: left out."
+    kept = sum(change.kind == "kept" for change in told)
+    if kept:
+        yield f"{kept} results would have become lower and stand as they were. --accept-lower takes the new ones."
+
+
+def show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
+    """The changes, and the exercises in figures, on standard output."""
+    if told:
+        click.echo("\n".join(table([_told(change) for change in told])) + "\n")
+    statuses = tally.present
+    rows = [["exercise", *statuses, "mean"]]
+    for slug, one in tally.exercises.items():
+        rows.append([slug, *(str(one.statuses[status]) for status in statuses), f"{one.mean:.3f}"])
+    click.echo("\n".join(table(rows, right=range(1, len(rows[0])))))
+    for slug, one in tally.exercises.items():
+        for code, title, count in one.most_frequent():
+            click.echo(f"{slug}: {code} {title}: {count}")
+    if not dry_run:
+        click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")
+
+
+def _told(change: Change) -> list[str]:
+    """A change as cells: who, what was recorded, what was found."""
+    was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
+    found = f"-> {change.found.status} {change.found.score:g}"
+    note = "the earlier result stands" if change.kind == "kept" else ""
+    return [one_line(change.record.student), change.record.exercise, was, found, note]
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names of a list that may be long."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def first_of(lines: Sequence[str], where: str = "") -> list[str]:
+    """The first lines, and how many more there are."""
+    more = len(lines) - FIRST
+    return [*lines[:FIRST], f"and {more} more{where}"] if more > 0 else list(lines)
