@@ -136,6 +136,7 @@ def test_the_report_names_what_is_worth_a_look(small: ExerciseSet, tmp_path: Pat
     html = exported(small, tmp_path, leaky(), record("bob", status="suspicious", score=0.0), record("cy"))
     look = html[html.index("Worth a look") : html.index("The same file")]
     assert "ada" in look and "bob" in look and "cy" not in look
+    assert "KT800" in html[html.index("All other remarks") :] and "KT800" not in look
     same = html[html.index("The same file") : html.index("<h2>Students")]
     assert "scale: 3 students: ada, bob, cy" in same
     assert "KT201" in html

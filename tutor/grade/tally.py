@@ -7,23 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tutor.findings import page
-from tutor.grade.records import STATUSES, Flag, GradeRecord, GradeStatus
+from tutor.grade.records import STATUSES, GradeRecord, GradeStatus
+from tutor.grade.worth import Worth
 
 MOST = 5
-LOOK_AT: tuple[GradeStatus, ...] = ("suspicious", "infra_error", "unconfirmed", "timeout")
-WORTH_A_LOOK = ("KT803", "KT804", "KT805", "KT806", "KT808", "KT809", "KT834", "KT835", "KT836", "KT837", "KT838")
-"""Flags that an instructor is shown record by record."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One record in short."""
-
-    student: str
-    exercise: str
-    status: GradeStatus
-    score: float
-    flags: list[Flag]
 
 
 @dataclass
@@ -70,7 +57,7 @@ class Tally:
     def __init__(self, slugs: Iterable[str]) -> None:
         self.exercises: dict[str, ExerciseTally] = {slug: ExerciseTally() for slug in slugs}
         self.students: dict[str, StudentTally] = {}
-        self.lines: list[Line] = []
+        self.worth = Worth()
 
     def add(self, record: GradeRecord) -> None:
         """Count one more record."""
@@ -84,9 +71,7 @@ class Tally:
         student.score += record.score
         student.max_score += record.max_score
         student.statuses[record.status] += 1
-        flags = [flag for flag in record.flags if flag.code in WORTH_A_LOOK]
-        if flags or record.status in LOOK_AT:
-            self.lines.append(Line(record.student, record.exercise, record.status, record.score, record.flags))
+        self.worth.add(record)
 
     def total(self, status: GradeStatus) -> int:
         """How many records have this status."""
