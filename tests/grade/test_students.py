@@ -196,7 +196,7 @@ def test_a_manifest_that_is_nonsense_is_flagged(tmp_path: Path) -> None:
 
 def roster(path: Path, text: str) -> list[Enrolled]:
     (path / "roster.csv").write_text(text)
-    return read_roster(path / "roster.csv")
+    return read_roster(path / "roster.csv").enrolled
 
 
 def test_who_is_on_the_roster_and_who_is_not(tmp_path: Path) -> None:
@@ -220,11 +220,25 @@ def test_who_is_on_the_roster_and_who_is_not(tmp_path: Path) -> None:
         ("student,submitted_at\nada,yesterday\n", "line 2"),
         ("student,submitted_at\nada,2030-01-01T10:00:00\n", "time zone"),
         ("", "no column `student`"),
+        ("student,submited_at\nada,\n", 'no column "submited_at"'),
+        ("student,Submitted\nada,\n", 'no column "submitted"'),
+        ("student,submited_at\n", 'no column "submited_at"'),
     ],
 )
 def test_a_roster_that_is_wrong_says_where(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(RosterError, match=said):
         roster(tmp_path, text)
+
+
+def test_a_slip_in_a_column_offers_the_name_that_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(RosterError) as caught:
+        roster(tmp_path, "student,submited_at\nada,2030-01-01T10:00:00+01:00\n")
+    assert caught.value.hint is not None and 'Did you mean "submitted_at"?' in caught.value.hint
+
+
+def test_other_columns_are_named(tmp_path: Path) -> None:
+    (tmp_path / "roster.csv").write_text("student,email,submitted_at,tutorial group\nada,a@b,,3\n")
+    assert read_roster(tmp_path / "roster.csv").unread == ["email", "tutorial group"]
 
 
 def test_a_roster_that_is_no_text(tmp_path: Path) -> None:
@@ -235,7 +249,7 @@ def test_a_roster_that_is_no_text(tmp_path: Path) -> None:
 
 def test_a_roster_of_a_spreadsheet(tmp_path: Path) -> None:
     (tmp_path / "roster.csv").write_bytes("\ufeffstudent\tsubmitted_at\r\nada\t2030-01-01T10:00:00+01:00\r\n".encode())
-    [row] = read_roster(tmp_path / "roster.csv")
+    [row] = read_roster(tmp_path / "roster.csv").enrolled
     assert row.student == "ada" and row.submitted_at is not None
 
 

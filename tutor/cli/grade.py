@@ -146,7 +146,7 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
         tally = export(out, journal, run.exercises, notes)
     for note in notes:
         say(note)
-    show(tally, told, out, dry_run=dry_run)
+    show(tally, told, run.exercises, out, dry_run=dry_run)
     return ExitCode.OURS if failed else ExitCode.DONE
 
 
@@ -172,7 +172,11 @@ def _same_set(out: Path, exercises: ExerciseSet) -> None:
 def _class_in(folder: Path, out: Path, roster: Path | None, exercises: ExerciseSet) -> Class:
     if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
         raise Refused("out_inside", f"{out} lies in {folder}, where every entry is a student.", "Choose another --out.")
-    students = find_class(folder, read_roster(roster) if roster else None, Slugs(exercises.slugs))
+    read = read_roster(roster) if roster else None
+    if read is not None and read.unread:
+        used = "student, submission and submitted_at"
+        say(f"{roster}: these columns are not read: {some(read.unread)}. What is read: {used}.")
+    students = find_class(folder, read.enrolled if read else None, Slugs(exercises.slugs))
     if not students.submissions:
         seen = f" There is: {some(students.strays)}." if students.strays else ""
         hint = "FOLDER holds one folder, zip or tar archive a student, or files called STUDENT__SLUG.py."
