@@ -200,7 +200,9 @@ def test_dry_runs_lower_scores_and_overrides(program: Program) -> None:
 def test_a_broken_oracle_is_no_word_about_anybody(program: Program) -> None:
     oracle = program.root / "exercises" / "01_refs" / "01_scale" / "oracle.py"
     oracle.write_text("def make_inputs(rng, case):\n    return {}\n")
-    program.grade("out", code=3)
+    said = program.grade("out", code=3)
+    assert "Could not be judged (4):\n  ada scale: KT904 " in said and "`kerneltutor set check scale`" in said
+    assert str(oracle.parent) in said
     records = program.records("out")
     assert records["ada", "scale"].status == "infra_error" and records["ada", "guess"].status == "passed"
 

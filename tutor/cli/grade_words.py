@@ -7,15 +7,19 @@ from pathlib import Path
 
 import click
 
-from tutor.cli.text import one_line, plural, table
+from tutor.cli.text import cut, one_line, plural, table
 from tutor.grade.changes import Change
 from tutor.grade.journal import Journal
 from tutor.grade.run import Run
 from tutor.grade.submissions import UNFIT
 from tutor.grade.tally import Tally
+from tutor.grade.worth import GROUPS, Line
+from tutor.sets import ExerciseSet
 
 NAMED = 10
 """How many names one message lists."""
+WIDTH = 300
+URGENT = GROUPS[:4]
 FIRST = 5
 """How many students or records get a line of their own on the terminal; the report names all."""
 
@@ -43,7 +47,7 @@ def notes_of(run: Run, journal: Journal, told: list[Change], misnamed: Mapping[s
         yield f"{kept} results would have become lower and stand as they were. --accept-lower takes the new ones."
 
 
-def show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
+def show(tally: Tally, told: list[Change], exercises: ExerciseSet, out: Path, *, dry_run: bool) -> None:
     """The changes, and the exercises in figures, on standard output."""
     if told:
         click.echo("\n".join(table([_told(change) for change in told])) + "\n")
@@ -55,8 +59,32 @@ def show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
     for slug, one in tally.exercises.items():
         for code, title, count in one.most_frequent():
             click.echo(f"{slug}: {code} {title}: {count}")
+    for line in urgent(tally, exercises, dry_run=dry_run):
+        click.echo(line)
     if not dry_run:
         click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")
+
+
+def urgent(tally: Tally, exercises: ExerciseSet, *, dry_run: bool) -> Iterator[str]:
+    """What should not wait until somebody opens the report, a line each, and the next step where the set is broken."""
+    where = "" if dry_run else ", see report.html"
+    for title, lines in tally.worth.groups():
+        if title in URGENT:
+            yield f"\n{title} ({len(lines)}):"
+            yield from (f"  {line}" for line in first_of([_short(line) for line in lines], where))
+    broken = {line.exercise for line in tally.worth.lines for flag in line.flags if flag.code == "KT904"}
+    for exercise in exercises.exercises:
+        if exercise.slug in broken:
+            yield (
+                f"{exercise.slug}: the set's own files are at fault, not the attempts. They are in {exercise.folder}; "
+                f"`kerneltutor set check {exercise.slug}` with this --set shows more. Then grade again."
+            )
+
+
+def _short(line: Line) -> str:
+    """Who, where and why, in one line."""
+    why = "; ".join(" ".join(filter(None, (flag.code, flag.message, flag.evidence))) for flag in line.flags)
+    return cut(one_line(f"{line.student} {line.exercise or '(whole submission)'}: {why}"), WIDTH)
 
 
 def _told(change: Change) -> list[str]:

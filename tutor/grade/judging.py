@@ -34,11 +34,14 @@ class Asked(Record, frozen=True):
 
 
 class Outcome(Record, frozen=True):
-    """What came of one attempt. Without a verdict `trouble` says what went wrong on our side, twice."""
+    """What came of one attempt. Without a verdict `trouble` says what went wrong on our side, twice.
+
+    `of_the_set`: what went wrong is the exercise's own: its oracle, its reference or its kernels."""
 
     verdict: Verdict | None
     trouble: str | None = None
     known: bool = False
+    of_the_set: bool = False
 
 
 def verdict_folder() -> Path:
@@ -112,7 +115,8 @@ class Judging:
             return Outcome(None, "the check ended without a verdict")
         wrong = [stage for stage in verdict.stages if stage.status == "error"]
         if wrong:
-            return Outcome(None, f"{wrong[0].name}: {wrong[0].reason}")
+            broken = any(found.code == "KT904" for found in wrong[0].findings)
+            return Outcome(None, f"{wrong[0].name}: {wrong[0].reason}", of_the_set=broken)
         if verdict.environment.isolation != self._asked.tier:
             return Outcome(None, f"it ran in tier {verdict.environment.isolation}, not in {self._asked.tier}")
         return Outcome(verdict)

@@ -57,8 +57,13 @@ def records_of(
 def judged_of(outcome: Outcome, exercise: Exercise, received: Received) -> Judged:
     """Status and points of one exercise, before lateness."""
     if outcome.trouble is not None:
-        message = "It could not be judged, through no fault of the attempt. It was tried twice."
-        return Judged("infra_error", 0.0, [Flag("KT833", message, readable(outcome.trouble)[:2000])])
+        code, message = "KT833", "It could not be judged, through no fault of the attempt. It was tried twice."
+        if outcome.of_the_set:
+            code, message = (
+                "KT904",
+                "It could not be judged: the exercise is broken. Nothing is wrong with the attempt.",
+            )
+        return Judged("infra_error", 0.0, [Flag(code, message, readable(outcome.trouble)[:2000])])
     if outcome.verdict is None:
         return Judged("invalid", 0.0, [])
     judged = judge(outcome.verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
@@ -73,4 +74,11 @@ class Oracle:
         try:
             return function(*arguments)
         except Exception as error:
-            raise BrokenOracle(f"{name} of the oracle failed: {type(error).__name__}: {error}") from error
+            where = _place(error, self._module.__file__)
+            raise BrokenOracle(f"{name} of the oracle failed{where}: {type(error).__name__}: {error}") from error
+
+
+def _place(error: Exception, path: str | None) -> str:
+    """The last line of the oracle on the way to an error, in words."""
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path]
+    return f" in line {lines[-1]} of oracle.py" if lines else ""
