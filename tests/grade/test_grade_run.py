@@ -252,6 +252,10 @@ async def test_lateness_takes_from_the_score(tmp_path: Path) -> None:
     ]
     run = run_over(tmp_path / "class", load_set(root), roster=roster, rostered=True)
     found = await graded(run, PretendedLadder(judge), tmp_path)
+    for student in ("early", "late", "unknown"):  # what was not handed in is not late either
+        missing = found[student, "guess"].record
+        assert (missing.status, missing.late_seconds) == ("invalid", None)
+        assert [flag.code for flag in missing.flags] == ["KT800", "KT802"]
     early, late, unknown = (found[student, "scale"].record for student in ("early", "late", "unknown"))
     assert (early.score, early.late_seconds, early.status) == (1.0, 0, "passed")
     assert (late.score, late.late_seconds, late.status) == (0.8, 25 * 3600, "passed")
@@ -265,5 +269,6 @@ async def test_lateness_takes_from_the_score(tmp_path: Path) -> None:
 def test_late_days_are_not_spent_on_what_earned_nothing() -> None:
     policy = Late(due="2030-01-01T00:00:00Z", percent_per_day=10, late_days=1)
     found = lateness_of(policy, ["a", "b"], ["b"], DUE + datetime.timedelta(hours=1))
+    assert lateness_of(policy, ["a"], [], None) == {"a": None}
     assert found["b"] is not None and found["b"].factor == 1.0
     assert found["a"] is not None and (found["a"].days_charged, found["a"].late_seconds) == (0, 3600)

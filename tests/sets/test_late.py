@@ -89,6 +89,27 @@ def test_the_bank_goes_to_the_earliest_due_date_first() -> None:
     ]
 
 
+def test_exercises_that_are_due_together_share_late_days_in_words_too() -> None:
+    policy = Late(due=DUE.isoformat(), percent_per_day=10, late_days=1)
+    found = late_all(policy, {"good": after(hours=2), "bad": after(hours=2)}, earned=["good"])
+    assert found["good"].reason == found["bad"].reason
+    assert (
+        found["good"].reason
+        == "2 h late, 1 day taken from the bank (once for all that was due then), nothing taken off."
+    )
+    assert [(one.factor, one.days_charged) for one in found.values()] == [(1.0, 1), (1.0, 0)]
+
+
+def test_nothing_is_charged_for_what_earned_nothing_and_the_words_say_so() -> None:
+    policy = Late(due=DUE.isoformat(), percent_per_day=10, late_days=1, closes=after(days=3).isoformat(),
+                  exercise={"next": LateDates(due=after(days=1).isoformat())})  # fmt: skip
+    found = late_all(policy, {"bad": after(days=1, hours=1), "next": after(days=1, hours=1)}, earned=["next"])
+    assert found["bad"].reason == "1 d 1 h late, 20 % off for 2 days. No late day is spent on it: it earned nothing."
+    assert (found["next"].factor, found["next"].days_charged) == (1.0, 1)  # what was not spent is there for it
+    shut = late_all(policy, {"bad": after(days=4)}, earned=[])["bad"]
+    assert shut.factor == 0.0 and "late day" not in shut.reason
+
+
 MOMENTS = st.integers(-3 * DAY, 12 * DAY).map(lambda s: DUE + datetime.timedelta(seconds=s))
 POLICIES = st.builds(
     Late,

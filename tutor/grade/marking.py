@@ -13,7 +13,7 @@ from tutor.grade.records import Flag, GradeRecord
 from tutor.grade.submissions import Received
 from tutor.protocol import Tier
 from tutor.sets.exercise import Exercise
-from tutor.sets.late import Lateness, due_date, late, late_all
+from tutor.sets.late import Lateness, due_date, late_all
 from tutor.sets.loading import ExerciseSet
 from tutor.sets.manifest import Late
 
@@ -29,13 +29,14 @@ def records_of(
     """One record for every exercise, in the order of `outcomes` (by slug)."""
     worth = {slug: judged_of(outcome, exercises.exercise(slug), received) for slug, outcome in outcomes.items()}
     earned = [slug for slug, judged in worth.items() if judged.share > 0]
-    lateness = lateness_of(exercises.manifest.late, list(outcomes), earned, received.submitted_at)
+    handed_in = [slug for slug in outcomes if received.attempts[slug].is_there]
+    lateness = lateness_of(exercises.manifest.late, handed_in, earned, received.submitted_at)
     records = []
     for slug, outcome in outcomes.items():
-        judged, late_by = worth[slug], lateness[slug]
+        judged, late_by = worth[slug], lateness.get(slug)
         factor = late_by.factor if late_by else 1.0
         flags = [*not_asked(outcome.verdict), *received.flags, *received.attempts[slug].flags, *judged.flags]
-        flags += _on_time(exercises.manifest.late, slug, late_by)
+        flags += _on_time(exercises.manifest.late, slug, late_by) if slug in lateness else []
         record = GradeRecord(
             student=student,
             exercise=slug,
@@ -75,11 +76,10 @@ def judged_of(outcome: Outcome, exercise: Exercise, received: Received) -> Judge
 def lateness_of(
     policy: Late, slugs: list[str], earned: list[str], submitted_at: datetime.datetime | None
 ) -> dict[str, Lateness | None]:
-    """The lateness of every exercise of one student; late days are only spent on what earned anything."""
+    """The lateness of every exercise that one student handed in; late days are only spent on what earned anything."""
     if submitted_at is None:
         return dict.fromkeys(slugs)
-    banked = late_all(policy, dict.fromkeys(earned, submitted_at))
-    return {slug: banked.get(slug) or late(policy, slug, submitted_at) for slug in slugs}
+    return dict(late_all(policy, dict.fromkeys(slugs, submitted_at), earned))
 
 
 def _on_time(policy: Late, slug: str, lateness: Lateness | None) -> list[Flag]:

@@ -18,7 +18,7 @@ from tutor.sets.errors import SetError, nearest
 from tutor.sets.loading import ExerciseSet
 from tutor.sets.submission import MANIFEST, doubts
 
-UNFIT = "KT841"
+MISSING, UNFIT = "KT802", "KT841"
 MOST_NAMED = 10
 SEPARATOR = "__"
 """Between the student and the exercise in the name of a single file: `ada__row_sums.py`."""
@@ -50,6 +50,11 @@ class Attempt:
 
     source: bytes | None
     flags: list[Flag]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a file was handed in, readable or not."""
+        return not any(flag.code == MISSING for flag in self.flags)
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,7 @@ def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
 def _chosen(files: list[File]) -> Attempt:
     """One file of several for one exercise: one that can be read, near the top, in small letters, first by name."""
     if not files:
-        return Attempt(None, [Flag("KT802", "There is no file for this exercise.")])
+        return Attempt(None, [Flag(MISSING, "There is no file for this exercise.")])
     ranked = sorted(files, key=_rank)
     best = ranked[0]
     flags: list[Flag] = []

@@ -11,7 +11,9 @@ import datetime
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
 
 from tutor.protocol import Record
 from tutor.sets.errors import Problem
@@ -20,6 +22,8 @@ from tutor.sets.manifest import Late
 DAY = 86_400
 _SPAN = re.compile(r"(\d{1,9})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY}
+_BANK = "taken from the bank"
+_CLOSED = "when the exercise was closed"
 _NEVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
@@ -28,7 +32,8 @@ class Lateness(Record, frozen=True):
 
     `factor`: what the score is multiplied with, 0 to 1. `late_seconds`: whole seconds after the due date, rounded up,
     whether they cost anything or not; 0 if in time. `days_charged`: late days of the bank that its due date was moved
-    by; exercises with one due date share them. `reason`: all that in words for the student."""
+    by; exercises with one due date share them, and what earned nothing is charged none. `reason`: all that in words for
+    the student."""
 
     factor: float
     late_seconds: int
@@ -45,7 +50,7 @@ def late(policy: Late, slug: str, submitted_at: datetime.datetime, days_left: in
     due, closes = due_date(policy, slug), closing_date(policy, slug)
     seconds = max(0, math.ceil((submitted_at - due).total_seconds())) if due else 0
     if closes is not None and submitted_at > closes:
-        return Lateness(0.0, seconds, 0, f"Submitted after {_when(closes)}, when the exercise was closed: not counted.")
+        return Lateness(0.0, seconds, 0, f"Submitted after {_when(closes)}, {_CLOSED}: not counted.")
     if not seconds:
         return Lateness(1.0, 0, 0, "In time." if due else "No due date.")
     if seconds <= span(policy.grace):
@@ -55,13 +60,16 @@ def late(policy: Late, slug: str, submitted_at: datetime.datetime, days_left: in
     off = min(100.0, (days - charged) * policy.percent_per_day)
     words = [f"{_long(seconds)} late"]
     if charged:
-        words.append(f"{_days(charged)} taken from the bank")
+        words.append(f"{_days(charged)} {_BANK}")
     words.append(f"{off:g} % off for {_days(days - charged)}" if off else "nothing taken off")
     return Lateness(1.0 - off / 100.0, seconds, charged, ", ".join(words) + ".")
 
 
-def late_all(policy: Late, submitted: Mapping[str, datetime.datetime]) -> dict[str, Lateness]:
-    """The lateness of all exercises (by slug) that one student submitted and that earned anything.
+def late_all(
+    policy: Late, submitted: Mapping[str, datetime.datetime], earned: Collection[str] | None = None
+) -> dict[str, Lateness]:
+    """The lateness of all exercises (by slug) that one student submitted. `earned`: those that earned anything; None
+    for all. Only they are charged late days; others that are due together with them share the days, and that is all.
 
     The bank is spent on due dates, the earliest first, whatever the order of `submitted`: so a later due date never
     changes what an earlier one was given. What is spent on a due date is as much as its latest exercise can use."""
@@ -71,10 +79,28 @@ def late_all(policy: Late, submitted: Mapping[str, datetime.datetime]) -> dict[s
     left = policy.late_days
     found: dict[str, Lateness] = {}
     for _, slugs in sorted(due_together.items()):
-        judged = {slug: late(policy, slug, submitted[slug], left) for slug in slugs}
-        found |= judged
-        left -= max(one.days_charged for one in judged.values())
+        paying = [slug for slug in slugs if earned is None or slug in earned]
+        judged = {slug: late(policy, slug, submitted[slug], left) for slug in paying}
+        spent = max((one.days_charged for one in judged.values()), default=0)
+        for slug, one in judged.items():
+            found[slug] = _shared(one) if one.days_charged and len(slugs) > 1 else one
+        for slug in set(slugs) - set(paying):
+            found[slug] = _unpaid(policy, late(policy, slug, submitted[slug], spent))
+        left -= spent
     return {slug: found[slug] for slug in submitted}
+
+
+def _shared(one: Lateness) -> Lateness:
+    words = one.reason.replace(_BANK, f"{_BANK} (once for all that was due then)")
+    return msgspec.structs.replace(one, reason=words)
+
+
+def _unpaid(policy: Late, one: Lateness) -> Lateness:
+    """Of an exercise that earned nothing, due together with others that were charged `one.days_charged`, or none."""
+    words = _shared(one).reason
+    if policy.late_days and one.factor < 1 and not one.days_charged and _CLOSED not in words:
+        words += " No late day is spent on it: it earned nothing."
+    return msgspec.structs.replace(one, days_charged=0, reason=words)
 
 
 def due_date(policy: Late, slug: str) -> datetime.datetime | None:
