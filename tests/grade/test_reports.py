@@ -60,6 +60,10 @@ def test_a_student_sees_nothing_of_hidden_cases(small: ExerciseSet) -> None:
         {"stage": "interpret", "failed": 1, "total": 1},
         {"stage": "structure", "failed": 1, "total": 1},
     ]
+    assert told["in_words"] == [
+        "1 hidden case of interpret failed.",
+        "1 hidden case of structure failed; all public ones passed.",
+    ]
 
 
 def test_a_student_sees_all_of_public_cases(small: ExerciseSet) -> None:
@@ -116,6 +120,15 @@ def test_the_table_has_the_columns_of_the_format(small: ExerciseSet, tmp_path: P
         ("ada", "passed", "1.0", "60", "0" * 64),
         ("bob", "invalid", "0.0", "", ""),
     ]
+
+
+def test_the_totals_have_one_line_a_student(small: ExerciseSet, tmp_path: Path) -> None:
+    half = record("ada", "guess", 0.5, status="partial")
+    exported(small, tmp_path, record("ada"), half, record("=bob", verdict=None, status="invalid", score=0.0))
+    rows = list(csv.DictReader((tmp_path / "totals.csv").open()))
+    assert [(r["student"], r["score"], r["max_score"], r["passed"], r["partial"], r["invalid"]) for r in rows] == [
+        ("'=bob", "0.0", "1.0", "0", "0", "1"), ("ada", "1.5", "2.0", "1", "1", "0"),
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- the instructor's report

@@ -62,7 +62,7 @@ def show(tally: Tally, told: list[Change], exercises: ExerciseSet, out: Path, *,
     for line in urgent(tally, exercises, dry_run=dry_run):
         click.echo(line)
     if not dry_run:
-        click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")
+        click.echo(f"\n{out / 'grades.csv'}  {out / 'totals.csv'}  {out / 'report.html'}  {out / 'students'}/")
 
 
 def urgent(tally: Tally, exercises: ExerciseSet, *, dry_run: bool) -> Iterator[str]:

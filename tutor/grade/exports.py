@@ -1,4 +1,4 @@
-"""What is made of the records: `grades.csv`, a file for every student, and the instructor's report."""
+"""What is made of the records: `grades.csv`, `totals.csv`, a file for every student, and the instructor's report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from tutor.grade.instructor import page
 from tutor.grade.journal import Journal
 from tutor.grade.names import file_names
-from tutor.grade.records import GradeRecord
+from tutor.grade.records import STATUSES, GradeRecord
 from tutor.grade.seen import case_names, report
 from tutor.grade.tally import Tally
 from tutor.sets.loading import ExerciseSet
@@ -41,8 +41,20 @@ def export(out: Path, journal: Journal, exercises: ExerciseSet, notes: list[str]
         seen = msgspec.json.format(msgspec.json.encode(report(exercises, student, records, cases)), indent=1)
         write_atomic(out / "students" / f"{names[student]}.json", seen + b"\n")
     write_atomic(out / "grades.csv", table.getvalue().encode())
+    write_atomic(out / "totals.csv", totals(tally).encode())
     write_atomic(out / "report.html", page(exercises, tally, names, notes).encode())
     return tally
+
+
+def totals(tally: Tally) -> str:
+    """`totals.csv`: one line a student, with the points and how many exercises have each status."""
+    table = io.StringIO()
+    rows = csv.writer(table, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    rows.writerow(("student", "score", "max_score", *STATUSES))
+    for student, one in tally.students.items():
+        points = round(one.score, 4), round(one.max_score, 4)
+        rows.writerow([cell(student), *points, *(one.statuses[status] for status in STATUSES)])
+    return table.getvalue()
 
 
 def row(record: GradeRecord) -> list[str | float | int]:

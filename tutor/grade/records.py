@@ -89,7 +89,7 @@ class HiddenCases(Record, frozen=True):
 
 
 class SeenExercise(Record, frozen=True, kw_only=True):
-    """One exercise as its student sees it."""
+    """One exercise as its student sees it. `in_words`: what the hidden cases showed, a sentence each."""
 
     exercise: str
     title: str
@@ -102,6 +102,7 @@ class SeenExercise(Record, frozen=True, kw_only=True):
     stages: list[StageResult]
     hidden_cases: list[HiddenCases]
     remarks: list[Flag]
+    in_words: list[str] = []
 
 
 class StudentReport(Record, frozen=True, kw_only=True):

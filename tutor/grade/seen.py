@@ -69,6 +69,7 @@ def _exercise(exercises: ExerciseSet, record: GradeRecord, cases: CaseNames) -> 
         remarks=[
             msgspec.structs.replace(flag, evidence=None) for flag in record.flags if flag.code not in FOR_THE_INSTRUCTOR
         ],
+        in_words=[words for stage in stages if (words := _in_words(stage, cases))],
     )
 
 
@@ -85,6 +86,18 @@ def _findings(stage: StageResult, cases: CaseNames) -> Iterator[Finding]:
             yield msgspec.structs.replace(found, raw=None)
         else:
             yield Finding(found.code, found.severity, found.title, "")
+
+
+def _in_words(stage: StageResult, cases: CaseNames) -> str | None:
+    """What a student reads of hidden cases that failed: where all public ones passed, nothing else would say it."""
+    hidden = _hidden(stage, cases.hidden)
+    if hidden is None or not hidden.failed:
+        return None
+    blamed = any(found.severity == "error" and found.case not in cases.hidden for found in stage.findings)
+    public = [case.status for case in stage.cases if case.name in cases.public]
+    count = "1 hidden case" if hidden.failed == 1 else f"{hidden.failed} hidden cases"
+    beside = "; all public ones passed." if not blamed and "failed" not in public else "."
+    return f"{count} of {stage.name} failed{beside}"
 
 
 def _hidden(stage: StageResult, hidden: Collection[str]) -> HiddenCases | None:
