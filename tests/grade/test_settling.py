@@ -128,11 +128,24 @@ def test_an_override_follows_the_attempt_that_it_names() -> None:
     assert applied(*entries, of=new).score == 0.6
 
 
-def test_overrides_of_nobody_are_listed() -> None:
-    overrides = Overrides([entry(score=1.0), entry(student="zoe", score=1.0), entry(exercise="other", score=1.0)])
-    assert {(one.student, one.exercise) for one in overrides.unknown({("ada", "scale")})} == {
-        ("zoe", "scale"), ("ada", "other"),
-    }  # fmt: skip
+def test_an_override_of_nobody_names_who_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "overrides.toml").write_text(
+        '[[override]]\nstudent = "ada"\nexercise = "scale"\nscore = 1\nreason = "r"\n\n'
+        '[[override]]\nstudent = "adda"\nexercise = "scale"\nscore = 1\nreason = "r"\n'
+        '[[override]]\nstudent = "ada"\nexercise = "scal"\nscore = 1\nreason = "r"\n'
+    )
+    assert list(read_overrides(tmp_path).misses({("ada", "scale"), ("ada", "guess"), ("bob", "scale")})) == [
+        'overrides.toml:7: override 2 is left out: there is no student "adda". Did you mean "ada"?',
+        'overrides.toml:12: override 3 is left out: there is no exercise "scal". Did you mean "scale"?',
+    ]
+
+
+@pytest.mark.parametrize(("wrong", "line"), [('status = "pased"', 10), ("score = 7", 10), ("scores = 1", 10), ("", 6)])
+def test_a_wrong_entry_is_named_by_line_and_counted_from_one(wrong: str, line: int, tmp_path: Path) -> None:
+    entry = '[[override]]\nstudent = "ada"\nexercise = "scale"\nreason = "r"\n'
+    (tmp_path / "overrides.toml").write_text(f"{entry}score = 1\n{entry}{wrong}\n")
+    with pytest.raises(ManifestError, match=rf"overrides\.toml:{line}: override 2"):
+        read_overrides(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,7 @@ def notes_of(run: Run, journal: Journal, told: list[Change], misnamed: Mapping[s
     gone = sorted({student for student, slug in journal.recorded() if (student, slug) not in order})
     if gone:
         yield f"Recorded earlier and not in this class, kept as they are: {some(gone)}."
-    for override in run.overrides.unknown(order | set(journal.recorded())):
-        yield f"overrides.toml: there is no {override.student} with {override.exercise}: left out."
+    yield from run.overrides.misses(order | set(journal.recorded()))
     kept = sum(change.kind == "kept" for change in told)
     if kept:
         yield f"{kept} results would have become lower and stand as they were. --accept-lower takes the new ones."

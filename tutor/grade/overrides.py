@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
 
 from tutor.grade.points import MAX_SCORE
 from tutor.grade.records import Flag, GradeRecord, GradeStatus
-from tutor.sets.errors import ManifestError, Problem
+from tutor.sets.errors import ManifestError, Problem, did_you_mean
+from tutor.sets.locate import line_of
 from tutor.sets.manifest import Table
 from tutor.sets.reading import read_manifest
 
@@ -35,12 +38,16 @@ class OverrideFile(Table, frozen=True, kw_only=True):
 
 
 class Overrides:
-    """The overrides of one run, by student and exercise."""
+    """The overrides of one run, by student and exercise. `lines`: where each begins in the file, if that is known."""
 
-    def __init__(self, entries: Collection[Override] = ()) -> None:
+    def __init__(self, entries: Sequence[Override] = (), lines: Sequence[int | None] = ()) -> None:
         self._of: defaultdict[tuple[str, str], list[Override]] = defaultdict(list)
+        self._places = list(zip_longest(entries, lines))
         for entry in entries:
             self._of[entry.student, entry.exercise].append(entry)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
     def apply(self, record: GradeRecord, *, worth: float = 1.0) -> GradeRecord:
         """The record as the instructor wants it. `worth`: what lateness leaves of a score that follows from a status.
@@ -58,9 +65,19 @@ class Overrides:
             return _decided(record, fitting[0], flags, worth)
         return msgspec.structs.replace(record, flags=[*record.flags, *flags])
 
-    def unknown(self, known: Collection[tuple[str, str]]) -> list[Override]:
-        """Overrides of students or exercises that there are no records of."""
-        return [entry for key, entries in self._of.items() if key not in known for entry in entries]
+    def misses(self, known: Collection[tuple[str, str]]) -> Iterator[str]:
+        """What to say of every override that there is no record for, with the name that was meant."""
+        students = {student for student, _ in known}
+        for number, (entry, line) in enumerate(self._places, start=1):
+            if (entry.student, entry.exercise) in known:
+                continue
+            place = f"{FILE}:{line}" if line else FILE
+            if entry.student not in students:
+                wrong, meant = f'student "{entry.student}"', did_you_mean(entry.student, sorted(students))
+            else:
+                slugs = sorted({slug for student, slug in known if student == entry.student})
+                wrong, meant = f'exercise "{entry.exercise}"', did_you_mean(entry.exercise, slugs)
+            yield f"{place}: override {number} is left out: there is no {wrong}. {meant or ''}".rstrip()
 
     def is_set(self, key: tuple[str, str]) -> bool:
         """Whether anything is decided by hand here."""
@@ -72,13 +89,26 @@ def read_overrides(out: Path) -> Overrides:
     path = out / FILE
     if not path.is_file():
         return Overrides()
-    read, _ = read_manifest(path, OverrideFile)
+    try:
+        read, text = read_manifest(path, OverrideFile)
+    except ManifestError as error:
+        raise ManifestError(path, [_counted(problem) for problem in error.problems]) from None
     problems = [
-        problem for number, entry in enumerate(read.overrides) for problem in _problems(("override", number), entry)
+        replace(problem, line=line_of(text, problem.key))
+        for number, entry in enumerate(read.overrides)
+        for problem in _problems(("override", number), entry)
     ]
     if problems:
-        raise ManifestError(path, problems)
-    return Overrides(read.overrides)
+        raise ManifestError(path, [_counted(problem) for problem in problems])
+    return Overrides(read.overrides, [line_of(text, ("override", number)) for number in range(len(read.overrides))])
+
+
+def _counted(problem: Problem) -> Problem:
+    """With the entry's number as people count: "override 1" is the first."""
+    match problem.key:
+        case ("override", int(number), *rest):
+            return replace(problem, key=(f"override {number + 1}", *rest))
+    return problem
 
 
 def _problems(key: tuple[str | int, ...], entry: Override) -> list[Problem]:
