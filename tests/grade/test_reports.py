@@ -16,11 +16,13 @@ from tests.grade.test_journal import record
 from tests.unit.verdicts import stage, verdict
 from tutor.findings import finding
 from tutor.grade.exports import COLUMNS, cell, export, row
+from tutor.grade.instructor import late_words
 from tutor.grade.journal import Journal
 from tutor.grade.records import Flag, GradeRecord
 from tutor.grade.seen import CaseNames, report
 from tutor.protocol import CaseError, CaseResult, StageResult
 from tutor.sets import ExerciseSet
+from tutor.sets.manifest import Late, LateDates
 
 CASES = {"scale": CaseNames(frozenset({"small", "wide"}), frozenset({"secret"}))}
 HIDDEN = ("secret", "4711", "24x64", "0.0815", "psst")
@@ -143,6 +145,17 @@ def test_nothing_in_the_report_is_markup(small: ExerciseSet, tmp_path: Path) -> 
     assert "&lt;script&gt;" in html and "{{ 7*7 }}" in html
     assert "\x1b" not in html and "\u202e" not in html
     assert "default-src &#39;none&#39;; style-src &#39;sha256-" in html
+
+
+def test_the_report_says_tier_lateness_and_overrides(small: ExerciseSet, tmp_path: Path) -> None:
+    by_hand = record("bob", tier="C", flags=[Flag("KT834", "Set by the instructor.", "so it is")])
+    html = exported(small, tmp_path, record("ada"), by_hand)
+    assert "tier A for 1 record, tier C for 1 record." in html
+    assert "Late policy: no dates, so nothing is late." in html and "Overrides applied: 1." in html
+    policy = Late(due="2030-01-31T12:00:00Z", percent_per_day=20, late_days=2, exercise={"guess": LateDates(due="X")})
+    assert late_words(policy) == [
+        "due 2030-01-31T12:00:00Z", "guess due X", "grace 0s", "20 % off a day", "2 late days a student",
+    ]  # fmt: skip
 
 
 def test_the_report_names_what_is_worth_a_look(small: ExerciseSet, tmp_path: Path) -> None:

@@ -94,7 +94,12 @@ def grade(
         finally:
             await ladder.aclose()
 
-    return asyncio.run(whole())
+    try:
+        return asyncio.run(whole())
+    except KeyboardInterrupt:
+        kept = "Verdicts are remembered" if dry_run else f"What was judged is kept in {out}"
+        message, hint = "Interrupted.", f"{kept}; the same command goes on where it was."
+        raise Refused("interrupted", message, hint, ExitCode.INTERRUPTED) from None
 
 
 async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
@@ -128,7 +133,7 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
                         failed += change.found.status == "infra_error"
                         for flag in change.found.flags:
                             if flag.code == UNFIT:
-                                misnamed[change.record.student] = flag.message
+                                misnamed[change.record.student] = flag.message.partition(": ")[2]
                         if change.differs and (dry_run or change.was is not None):
                             told.append(change)
                         if dry_run:

@@ -41,9 +41,17 @@ def notes_of(run: Run, journal: Journal, told: list[Change], misnamed: Mapping[s
     if gone:
         yield f"Recorded earlier and not in this class, kept as they are: {some(gone)}."
     yield from run.overrides.misses(order | set(journal.recorded()))
-    kept = sum(change.kind == "kept" for change in told)
-    if kept:
-        yield f"{kept} results would have become lower and stand as they were. --accept-lower takes the new ones."
+    kept = [change for change in told if change.kind == "kept"]
+    if failed := sum(change.found.status == "infra_error" for change in kept):
+        yield f"{plural(failed, 'result')} could not be judged again and {_stand(failed)}."
+    if lower := len(kept) - failed:
+        new = "the new one" if lower == 1 else "the new ones"
+        yield f"{plural(lower, 'result')} would have become lower and {_stand(lower)}. --accept-lower takes {new}."
+
+
+def _stand(count: int) -> str:
+    """One stands, many stand."""
+    return "stands as it was" if count == 1 else "stand as they were"
 
 
 def show(tally: Tally, told: list[Change], exercises: ExerciseSet, out: Path, *, dry_run: bool) -> None:

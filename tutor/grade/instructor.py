@@ -13,6 +13,7 @@ from markupsafe import Markup
 from tutor.grade.names import readable
 from tutor.grade.tally import Tally
 from tutor.sets.loading import ExerciseSet
+from tutor.sets.manifest import Late
 
 
 def page(exercises: ExerciseSet, tally: Tally, names: dict[str, str], notes: list[str]) -> str:
@@ -30,7 +31,20 @@ def page(exercises: ExerciseSet, tally: Tally, names: dict[str, str], notes: lis
         titles={exercise.slug: exercise.title for exercise in exercises.exercises},
         names=names,
         notes=notes,
+        late=late_words(exercises.manifest.late),
     )  # fmt: skip
+
+
+def late_words(policy: Late) -> list[str]:
+    """A late policy, in words."""
+    words = [f"{name} {date}" for name, date in (("due", policy.due), ("closes", policy.closes)) if date]
+    for slug, own in policy.exercise.items():
+        words += [f"{slug} {name} {date}" for name, date in (("due", own.due), ("closes", own.closes)) if date]
+    if not words:
+        return ["no dates, so nothing is late"]
+    off = f"{policy.percent_per_day:g} % off a day" if policy.percent_per_day else "lateness takes nothing off"
+    bank = [f"{policy.late_days} late days a student"] if policy.late_days else []
+    return [*words, f"grace {policy.grace}", off, *bank]
 
 
 @cache

@@ -58,6 +58,8 @@ class Tally:
         self.exercises: dict[str, ExerciseTally] = {slug: ExerciseTally() for slug in slugs}
         self.students: dict[str, StudentTally] = {}
         self.worth = Worth()
+        self.tiers: Counter[str] = Counter()
+        self.by_hand = 0
 
     def add(self, record: GradeRecord) -> None:
         """Count one more record."""
@@ -72,6 +74,8 @@ class Tally:
         student.max_score += record.max_score
         student.statuses[record.status] += 1
         self.worth.add(record)
+        self.tiers[record.tier] += 1
+        self.by_hand += any(flag.code == "KT834" for flag in record.flags)
 
     def total(self, status: GradeStatus) -> int:
         """How many records have this status."""
