@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tests.grade.classes import RIGHT, hand_in, run_over
 from tests.grade.test_journal import record
-from tutor.cli.grade_words import FIRST, urgent
+from tutor.cli.grade_words import FIRST, notes_of, urgent
+from tutor.grade.journal import Journal
 from tutor.grade.records import Flag
 from tutor.grade.tally import Tally
 from tutor.sets import ExerciseSet
@@ -20,6 +24,18 @@ def test_who_is_suspicious_and_why_in_a_line_each(small: ExerciseSet) -> None:
     assert told[1] == "  s0 scale: KT390 The witnesses disagree. case secret: it says\\x1b[31m 3"
     assert told[-1] == "  and 2 more, see report.html" and len(told) == FIRST + 2
     assert list(urgent(tally, small, dry_run=True))[-1] == "  and 2 more"
+
+
+def test_a_single_file_with_a_wrong_name_is_told_how_it_is_called(small: ExerciseSet, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class" / "ada", scale=RIGHT)
+    for name in ("zed__scal.py", "what.py", "roster.csv"):
+        (tmp_path / "class" / name).touch()
+    with Journal(tmp_path / "out", write=False) as journal:
+        assert list(notes_of(run_over(tmp_path / "class", small), journal, [], {})) == [
+            "roster.csv is no submission: left out.",
+            "what.py is no submission: left out. A single file is called STUDENT__SLUG.py.",
+            'zed__scal.py is no submission: left out. Did you mean "zed__scale.py"?',
+        ]
 
 
 def test_a_broken_exercise_names_its_place_and_the_next_step(small: ExerciseSet) -> None:

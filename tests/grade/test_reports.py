@@ -154,7 +154,7 @@ def test_the_report_says_tier_lateness_and_overrides(small: ExerciseSet, tmp_pat
     assert "Late policy: no dates, so nothing is late." in html and "Overrides applied: 1." in html
     policy = Late(due="2030-01-31T12:00:00Z", percent_per_day=20, late_days=2, exercise={"guess": LateDates(due="X")})
     assert late_words(policy) == [
-        "due 2030-01-31T12:00:00Z", "guess due X", "grace 0s", "20 % off a day", "2 late days a student",
+        "due 2030-01-31T12:00:00Z", "guess due X", "grace 0s", "20 % off a day", "late days of each student: 2",
     ]  # fmt: skip
 
 

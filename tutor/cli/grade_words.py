@@ -11,10 +11,10 @@ from tutor.cli.text import cut, one_line, plural, table
 from tutor.grade.changes import Change
 from tutor.grade.journal import Journal
 from tutor.grade.run import Run
-from tutor.grade.submissions import UNFIT
+from tutor.grade.submissions import SEPARATOR, UNFIT
 from tutor.grade.tally import Tally
 from tutor.grade.worth import GROUPS, Line
-from tutor.sets import ExerciseSet
+from tutor.sets import ExerciseSet, nearest
 
 NAMED = 10
 """How many names one message lists."""
@@ -27,8 +27,7 @@ FIRST = 5
 def notes_of(run: Run, journal: Journal, told: list[Change], misnamed: Mapping[str, str]) -> Iterator[str]:
     """What is to be said of a whole run. `misnamed`: by student, which files fit no exercise."""
     for stray in run.students.strays:
-        called = " A single file is called STUDENT__SLUG.py." if stray.lower().endswith(".py") else ""
-        yield f"{stray} is no submission: left out.{called}"
+        yield f"{stray} is no submission: left out.{_meant(stray, run.exercises.slugs)}"
     for name in run.students.missing:
         yield f"The roster names {name}, which is not in the folder."
     if misnamed:
@@ -47,6 +46,17 @@ def notes_of(run: Run, journal: Journal, told: list[Change], misnamed: Mapping[s
     if lower := len(kept) - failed:
         new = "the new one" if lower == 1 else "the new ones"
         yield f"{plural(lower, 'result')} would have become lower and {_stand(lower)}. --accept-lower takes {new}."
+
+
+def _meant(stray: str, slugs: Sequence[str]) -> str:
+    """How a single file that is nobody's should be called."""
+    if not stray.lower().endswith(".py"):
+        return ""
+    student, separator, rest = stray[:-3].rpartition(SEPARATOR)
+    near = nearest(rest, slugs) if separator and student else None
+    if near is not None:
+        return f' Did you mean "{student}{SEPARATOR}{near}.py"?'
+    return f" A single file is called STUDENT{SEPARATOR}SLUG.py."
 
 
 def _stand(count: int) -> str:

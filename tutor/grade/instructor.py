@@ -43,7 +43,7 @@ def late_words(policy: Late) -> list[str]:
     if not words:
         return ["no dates, so nothing is late"]
     off = f"{policy.percent_per_day:g} % off a day" if policy.percent_per_day else "lateness takes nothing off"
-    bank = [f"{policy.late_days} late days a student"] if policy.late_days else []
+    bank = [f"late days of each student: {policy.late_days}"] if policy.late_days else []
     return [*words, f"grace {policy.grace}", off, *bank]
 
 
