@@ -37,11 +37,10 @@ from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
-    "View",
-    "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_steps", "input_effect", "is_ref",
-    "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels",
-    "operations", "position", "preload", "space", "target", "target_chip", "unspecified_sharding", "versions", "view",
-    "without_kernels", "written_at",
+    "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_dims",
+    "index_steps", "input_effect", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants",
+    "mosaic_modules", "name_kernels", "new_shape", "operations", "position", "preload", "space", "target",
+    "target_chip", "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -386,6 +385,35 @@ def view(ref: Any, transforms: Any = None) -> View | None:
     return View(ref, tuple(transforms or ()))
 
 
+def access_transforms(eqn: JaxprEqn) -> tuple[Any, ...]:
+    """What a `get` or `swap` applies to its Ref, in order, as JAX's own transforms."""
+    first = _first_index(eqn)
+    return tuple(jax.tree.unflatten(eqn.params["tree"], eqn.invars[first:]))
+
+
+def with_transforms(eqn: JaxprEqn, transforms: Sequence[Any]) -> JaxprEqn:
+    """The `get` or `swap` with other transforms on its Ref."""
+    leaves, tree = jax.tree.flatten(tuple(transforms))
+    return eqn.replace(invars=[*eqn.invars[: _first_index(eqn)], *leaves], params=dict(eqn.params, tree=tree))
+
+
+def _first_index(eqn: JaxprEqn) -> int:
+    return 2 if eqn.primitive.name == "swap" else 1
+
+
+def new_shape(transform: Any) -> tuple[int, ...] | None:
+    """The shape that a transform reshapes its Ref to; None if it is no reshape."""
+    return tuple(transform.shape) if isinstance(transform, state_types.ReshapeTransform) else None
+
+
+def index_dims(transform: Any) -> tuple[Dim, ...] | None:
+    """The dimensions of an index step without arrays in it; None if it is something else."""
+    if not isinstance(transform, indexing.NDIndexer) or transform.int_indexer_shape:
+        return None
+    dims = tuple(_dim(i, n) for i, n in zip(transform.indices, transform.shape, strict=True))
+    return dims if all(dim.size is not None for dim in dims) else None
+
+
 # ---------------------------------------------------------------- blocks
 
 
@@ -458,9 +486,9 @@ def _words(transform: Any) -> str:
 # ---------------------------------------------------------------- rewriting
 
 
-def fresh(var: Var) -> Var:
-    """A new variable of the same type."""
-    return Var(var.aval)
+def fresh(var: Var, shape: tuple[int, ...] | None = None) -> Var:
+    """A new variable of the same type, or of that dtype and this shape."""
+    return Var(var.aval if shape is None else var.aval.update(shape=shape))
 
 
 def input_effect(effect: Any) -> Var | None:

@@ -21,6 +21,7 @@ from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, closed, fresh
 from tutor.jaxpr.equations import Atom, Body, bodies
 from tutor.jaxpr.kernels import kernel_parts
 from tutor.jaxpr.rebind import DEBUG_PRIMITIVES, Params, Rebinding
+from tutor.jaxpr.reshaped import without_reshaped_refs
 from tutor.jaxpr.surgery import substituted, with_bodies, with_equations
 
 type GridQuery = tuple[str, int]
@@ -38,6 +39,11 @@ def for_interpret(eqn: JaxprEqn) -> Params:
 def for_lowering(eqn: JaxprEqn) -> Params:
     """The parameters of a kernel equation for the TPU: only the prints go."""
     return _rewritten(eqn, lambda jaxpr: _Rewriting({}).body(jaxpr))
+
+
+def for_simulator(eqn: JaxprEqn) -> Params:
+    """The parameters of a kernel equation for the simulator of TPU memory: no reshaped Refs, where that can be."""
+    return _rewritten(eqn, without_reshaped_refs)
 
 
 CPU_ARTIFACT = Rebinding(True, debug=False, kernel=for_interpret)

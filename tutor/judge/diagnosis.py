@@ -218,7 +218,7 @@ def _figures(sheet: Sheet) -> str:
 
 
 def _step(sheet: Sheet) -> str:
-    if sheet.step is None:
+    if sheet.step is None or not sheet.step[1]:  # without a grid there is one block and one step
         return ""
     block, step = sheet.step
     return f" The first bad element lies in block {tuple(block)}, which grid step {tuple(step)} wrote."

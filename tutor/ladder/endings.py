@@ -47,6 +47,12 @@ def ending(ended: Ended, stage: StageName, *, wall_seconds: float, case: str | N
     if ended.how == "memory":
         message = f"More than about 2 GiB of memory was asked for {doing}, so the run was stopped."
         return finding(_HUNGRY.get(stage, "KT107"), message, case=case, raw=ended.printed[-2000:] or None)
+    if ended.how == "threads":
+        message = f"More threads were started {doing} than a run may have, so the run was stopped."
+        return finding("KT813", message, case=case, hint="A kernel needs no threads of its own. Remove them.")
+    if ended.how == "disk":
+        message = f"More was written to disk {doing} than a run may write, so the run was stopped."
+        return finding("KT814", message, case=case, hint="A kernel writes no files. Remove what writes them.")
     if ended.how == "reply":
         return finding("KT514", f"The run sent more data than is allowed {doing}.", case=case)
     how = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -13,7 +15,8 @@ from tutor.ladder.isolation import Isolation, prove
 from tutor.ladder.worker import Worker, WorkerDied, clean_environment
 from tutor.protocol import TIERS, Tier
 from tutor.sets import builtin_root
-from tutor.wire import Hello
+from tutor.sets.loading import ENTRY_POINTS
+from tutor.wire import Denial, Hello
 from tutor.workers.jail import jailed_command, why_not
 from tutor.workers.view import worker_view
 
@@ -49,16 +52,19 @@ class JailedWorker(Worker):
     async def _try(self, tier: Tier, reasons: Sequence[str]) -> Hello | str:
         """Start the server in this tier; why it may not stay, if it may not. Where nothing is asked of a tier, a server
         that does not start is a server that does not start: `WorkerDied`."""
-        view = worker_view(self._shown, _secret())
         if tier != "C":
             await compile_ahead(self.module)
+        view = worker_view(self._shown, secret_folders())
+        hello: Hello | None = None
+        denials: list[Denial] = []
         try:
             hello = await self._launch(jailed_command(tier, self.module, view, clean_environment()))
             denials = await prove(self._answers)
-        except WorkerDied as died:
-            if tier == "C":
+        except (WorkerDied, OSError) as error:
+            if tier != "C":
+                return _in_words(error)
+            if hello is None or isinstance(error, WorkerDied):
                 raise
-            return f"its server does not start: {died.tail.strip() or 'it gives no reason'}"
         isolation = Isolation(tier, denials, list(reasons))
         if tier != "C" and isolation.allowed:
             return f"a run could {', '.join(isolation.allowed)}"
@@ -66,13 +72,24 @@ class JailedWorker(Worker):
         return msgspec.structs.replace(hello, isolation=tier)
 
 
-def _secret() -> list[Path]:
-    """Folders of exercise sets, which no worker may see."""
-    try:
-        root = builtin_root()
-    except Exception:
-        return []
-    return [root / "exercises", root / "solutions"]
+def _in_words(error: WorkerDied | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"it could not be tried out: {error.strerror}"
+    return f"its server does not start: {error.tail or 'it gives no reason'}"
+
+
+def secret_folders() -> list[Path]:
+    """Folders that no worker may see, wherever they stand: the built-in set, and packages that hold sets."""
+    root = builtin_root()
+    return [root / "exercises", root / "solutions", *_packages_of_sets()]
+
+
+@cache
+def _packages_of_sets() -> tuple[Path, ...]:
+    from importlib.metadata import entry_points  # slow to import
+
+    specs = [importlib.util.find_spec(point.module.partition(".")[0]) for point in entry_points(group=ENTRY_POINTS)]
+    return tuple(Path(place) for spec in specs if spec for place in spec.submodule_search_locations or ())
 
 
 def _forced() -> Tier | None:

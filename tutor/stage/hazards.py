@@ -20,6 +20,7 @@ from jax.experimental.pallas import tpu as pltpu
 from tutor.findings import finding
 from tutor.jaxpr.compat import space, target
 from tutor.jaxpr.kernels import KernelParts, kernel_parts
+from tutor.jaxpr.normalise import for_simulator
 from tutor.jaxpr.rebind import CannotRebind, Rebinding, kernels
 from tutor.protocol import Finding, Kernel, Operand, Role
 from tutor.stage.explain.buffers import names_of
@@ -76,7 +77,7 @@ def simulate(
         with listening() as heard:
             return simulate(jaxpr, arrays, mode, text, path, heard=heard)
     # Only two cores need to know which axes are parallel; otherwise the simulator refuses orders that are fine.
-    rebinding = Rebinding(parameters(mode), semantics=mode == "two_cores")
+    rebinding = Rebinding(parameters(mode), semantics=mode == "two_cores", kernel=for_simulator)
     names = names_of([_operands(part) for kernel in kernels(jaxpr) for part in kernel_parts(kernel.eqn)])
     outputs: list[np.ndarray[Any, Any]] | None = None
     raised: BaseException | None = None

@@ -21,7 +21,7 @@ GIB = 1 << 30
 OPEN_FILES = 512
 JAIL_THREADS = 4096
 """In tier A users are counted for the jail alone, so their threads can be limited. The server's watch is nearer."""
-ENTRIES = 10_000
+ENTRIES = 5_000
 """A run with more files and folders than this in its home counts as one that fills the disk."""
 
 
@@ -49,7 +49,7 @@ def confine(limits: Limits, jail: Jail, home: Path, server: int, keep: set[int],
     os.dup2(null, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    _close_others(keep | {0, 1, 2})
+    close_others(keep | {0, 1, 2})
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -106,8 +106,8 @@ def threads_of(pid: int) -> int:
         return 0
 
 
-def fills_the_disk(home: Path, allowed: int) -> bool:
-    """Whether what lies in a run's home takes more bytes than it may, or is too much to count."""
+def fills_the_disk(home: Path, allowed: int, most: int = ENTRIES) -> bool:
+    """Whether what lies in a run's home takes more bytes than are `allowed`, or is more than so many entries."""
     left, used, entries = [str(home)], 0, 0
     while left:
         try:
@@ -115,7 +115,7 @@ def fills_the_disk(home: Path, allowed: int) -> bool:
                 for entry in found:
                     entries += 1
                     used += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if used > allowed or entries > ENTRIES:
+                    if used > allowed or entries > most:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
@@ -140,7 +140,8 @@ def _limit(what: int, soft: int, hard: int | None = None) -> None:
     resource.setrlimit(what, (soft, hard))
 
 
-def _close_others(keep: set[int]) -> None:
+def close_others(keep: set[int]) -> None:
+    """Close every descriptor of this process but `keep`."""
     folder = Path("/proc/self/fd")
     if folder.exists():
         open_now = [int(name) for name in os.listdir(folder)]  # noqa: PTH208

@@ -39,6 +39,8 @@ Handler = Callable[[Job, Send], None]
 WATCH_SECONDS = 0.1
 LAST_WORDS_SECONDS = 0.3
 """So long before its wall limit a run says on stderr where it is."""
+FILES, FILES_BYTES = 100, 64 << 20
+"""What a run leaves behind and is removed at once."""
 LIMIT_EXIT = 77
 MEMORY_EXIT = 78
 READ_SIZE = 1 << 20
@@ -85,6 +87,7 @@ class Server:
         self._incoming = FrameBuffer()
         self._decode = msgspec.msgpack.Decoder(Request).decode
         self._looked = 0.0
+        self._sweepers: set[int] = set()
 
     def run(self, hello: Hello) -> None:
         confine.become_subreaper()
@@ -224,12 +227,24 @@ class Server:
             with contextlib.suppress(KeyError):
                 self._selector.unregister(descriptor)
             os.close(descriptor)
-        shutil.rmtree(run.home, ignore_errors=True)
+        self._remove(run.home)
         del self._runs[run.id]
         how, detail = _how_it_ended(run, status or 0)
         printed = run.printed.decode("utf-8", "backslashreplace")
         with contextlib.suppress(EOFError):
             self._say(Ended(id=run.id, how=how, detail=detail, printed=printed, seconds=time.monotonic() - run.began))
+
+    def _remove(self, home: Path) -> None:
+        """Remove a run's home. Where that takes long, a child does it, so that no other run has to wait."""
+        if not confine.fills_the_disk(home, FILES_BYTES, FILES):
+            shutil.rmtree(home, ignore_errors=True)
+            return
+        pid = os.fork()
+        if pid == 0:
+            confine.close_others(set())  # the front must see it at once should the server end
+            shutil.rmtree(home, ignore_errors=True)
+            os._exit(0)
+        self._sweepers.add(pid)
 
     def _kill(self, run: Run) -> None:
         _kill_group(run.pid)
@@ -239,8 +254,11 @@ class Server:
     def _kill_strays(self) -> None:
         """Kill and collect orphans that left their process group; they were handed to this subreaper."""
         known = {run.pid for run in self._runs.values()}
+        for pid in list(self._sweepers):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                self._sweepers.remove(pid)
         for pid in confine.children_of(os.getpid()):
-            if pid not in known:
+            if pid not in known | self._sweepers:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(ChildProcessError):
