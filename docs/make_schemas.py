@@ -10,6 +10,8 @@ from tutor.protocol import CommandError, Verdict
 from tutor.record import Document
 from tutor.sets import ExerciseManifest, SetManifest
 from tutor.sets.manifest import HiddenManifest
+from tutor.sets.packed import Pack
+from tutor.sets.submission import Submission
 
 SCHEMAS = {
     "set.toml": SetManifest,
@@ -18,6 +20,8 @@ SCHEMAS = {
     "verdict": Verdict,
     "error": CommandError,
     "progress": Document,
+    "submission": Submission,
+    "pack": Pack,
 }
 FOLDER = Path(__file__).parent / "schemas"
 

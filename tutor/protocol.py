@@ -400,6 +400,26 @@ class CaseFacts(Record, frozen=True):
     jaxpr_sha256: str = ""
     doubts: list[Finding] = []
 
+    @property
+    def figures(self) -> Figures:
+        """What a rule that is a ratio to the reference compares."""
+        moved = [count for kernel in self.kernels for count in (kernel.kernel.bytes_in, kernel.kernel.bytes_out)]
+        return Figures(self.case, _sum([kernel.steps for kernel in self.kernels]), _sum(moved))
+
+
+class Figures(Record, frozen=True):
+    """Grid steps of all kernels of a case, and bytes that they move between HBM and VMEM; None where not known.
+
+    A student's copy of a set has those of the reference, and not the reference."""
+
+    case: str
+    steps: int | None
+    bytes: int | None
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
+
 
 # ---------------------------------------------------------------- what is asked of the workers
 

@@ -15,6 +15,7 @@ from tutor.protocol import (
     CaseResult,
     CaseSpec,
     Compilation,
+    Figures,
     Finding,
     Kernel,
     Limits,
@@ -173,13 +174,14 @@ class CompareJob(Record, frozen=True, tag="compare"):
 
 
 class StructureJob(Record, frozen=True, tag="structure"):
-    """Judge the exercise's rules on the facts of every case. Without `rules` only the general ones."""
+    """Judge the exercise's rules on the facts of every case. Without `rules` only the general ones. `reference`: the
+    figures of the reference solution, where a rule compares with them."""
 
     oracle: OracleFile | None
     rules: Rules | None
     cases: list[CaseSpec]
     facts: list[CaseFacts]
-    reference: list[CaseFacts] = []
+    reference: list[Figures] = []
     limits: Limits = Limits()
 
 

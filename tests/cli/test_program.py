@@ -24,7 +24,7 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
 def test_from_any_directory(tiny: Path, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = program("list", "--set", "tiny")
-    assert (done.returncode, done.stderr) == (0, "0 of 2 solved.\n")
+    assert (done.returncode, done.stderr) == (0, f"A tiny set (tiny, folder {tiny.resolve()}): 0 of 2 solved.\n")
     assert done.stdout.startswith("01 Refs\n")
 
 

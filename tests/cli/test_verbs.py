@@ -25,7 +25,7 @@ def solve(slug: str) -> None:
 # ---------------------------------------------------------------- list, next
 
 
-def test_list(kt: Kt) -> None:
+def test_list(kt: Kt, tiny: Path) -> None:
     solve("scale")
     done = kt("list")
     assert done.code == 0
@@ -35,7 +35,7 @@ def test_list(kt: Kt) -> None:
         "02 Blocks",
         "     01  guess  Guess",
     ]
-    assert done.err == "1 of 2 solved.\n"
+    assert done.err == f"A tiny set (tiny, folder {tiny.resolve()}): 1 of 2 solved.\n"
 
 
 def test_list_json(kt: Kt) -> None:

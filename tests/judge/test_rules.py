@@ -222,7 +222,7 @@ def test_steps_and_bytes_beside_the_reference():
 
         return call(kernel, x, x, x, in_specs=[everything, jitter, SPEC])
 
-    reference = facts(doubled)
+    reference = facts(doubled).figures
     assert codes(Rules(max_steps_ratio=1.5), small, reference=reference) == ["KT312"]
     assert codes(Rules(max_steps_ratio=2), small, reference=reference) == []
     assert codes(Rules(max_bytes_ratio=1.5), greedy, reference=reference) == ["KT313"]

@@ -11,7 +11,7 @@ import pytest
 from tutor.ladder.mutants import Mutant
 from tutor.ladder.mutation import Killed, declared
 from tutor.ladder.proof import Program, stages_for
-from tutor.ladder.proof_cache import Proofs, cache_folder, key
+from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import StageName
 from tutor.sets import Exercise, ManifestError, Rules, load_set
 
@@ -81,7 +81,7 @@ def test_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
 
 def test_data_variable_moves_the_proofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERNELTUTOR_DATA", str(tmp_path))
-    assert cache_folder() == tmp_path / "proofs"
+    assert Proofs().folder == tmp_path / "proofs"
 
 
 def test_reason_for_a_mutant_that_is_gone(tmp_path: Path, exercise: Exercise) -> None:

@@ -35,9 +35,10 @@ VERBS: dict[str, Lazy] = {
     "inspect": Lazy("tutor.cli.inspect:inspect", "Judge a kernel of your own, without an exercise."),
     "jaxpr": Lazy("tutor.cli.jaxpr:jaxpr", "The marked jaxpr of an attempt, and its access table."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
+    "submit": Lazy("tutor.cli.submit:submit", "One archive of your attempts, to hand in."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),
     "grade": Lazy("tutor.cli.grade:grade", "Grade a class: folders or archives, one student each."),
-    "set": Lazy("tutor.cli.author:author", "For authors: `set check` proves a set."),
+    "set": Lazy("tutor.cli.author:author", "For authors: make, prove and pack exercise sets."),
     "doctor": Lazy("tutor.cli.doctor:doctor", "What this machine has, and what is missing."),
 }
 TUI = "tutor.cli.start:open_tutor"  # what the program does without a verb

@@ -1,4 +1,4 @@
-"""`set check`: a set proves itself."""
+"""`set`: for authors. `set check` is here, making and packing sets in `set_files`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable
 import click
 
 from tutor.cli.errors import ExitCode
-from tutor.cli.session import Session, Verb, pass_session
+from tutor.cli.session import Session, Verb, pass_session, say
+from tutor.cli.set_files import new, pack
 from tutor.cli.text import one_line, paint
 from tutor.ladder.check import Ladder
 from tutor.ladder.mutation import Killed, Share, mutation, share
@@ -24,6 +25,10 @@ from tutor.sets import Exercise
 @click.group("set")
 def author() -> None:
     """For authors of exercise sets."""
+
+
+author.add_command(new)
+author.add_command(pack)
 
 
 @author.command("check", cls=Verb)
@@ -41,11 +46,16 @@ def check_set(session: Session, slugs: tuple[str, ...], mutants: bool, drawn: in
     """Prove every exercise (or those named): references and right answers pass, starters fail as they say, every wrong
     answer is caught by the stage and the code that it names, and attempts without effort fail. What was proved before
     is not run again."""
+    session.require_jax()
     chosen = [session.exercise(slug) for slug in slugs] or list(session.set.exercises)
     changed = {exercise.slug for exercise in chosen if exercise.kind == "kernel" and (mutants or drawn is not None)}
     if drawn is not None:
         changed = draw(changed, drawn, datetime.date.today())
-    return asyncio.run(_prove_all(session, chosen, changed))
+    broken = [] if slugs else session.set.broken
+    for one in broken:
+        say(f"{one.error.message} {one.error.hint or ''}")
+    code = asyncio.run(_prove_all(session, chosen, changed))
+    return ExitCode.NOT_PASSED if broken else code
 
 
 def draw(slugs: Iterable[str], count: int, day: datetime.date) -> set[str]:
@@ -63,9 +73,14 @@ async def _prove_all(session: Session, chosen: list[Exercise], changed: Collecti
             if exercise.kind == "predict":
                 good &= await _answers(ladder, exercise, session.color)
                 continue
+            if exercise.reference is None:
+                good = False
+                sign = paint("!!", "red", session.color)
+                click.echo(f"  {sign}  there is no {exercise.solutions / 'reference.py'}: nothing proves this exercise")
+                continue
             good &= await _programs(ladder, exercise, proofs, session.color)
             good &= await _zero_effort(ladder, exercise, proofs, session.color)
-            if exercise.slug in changed and exercise.reference is not None:
+            if exercise.slug in changed:
                 good &= await _mutants(ladder, exercise, proofs, session.color)
     finally:
         await ladder.aclose()

@@ -56,6 +56,7 @@ def check(
     as_json: bool,
 ) -> int:
     """Judge your file of an exercise, or FILE (`-` reads standard input)."""
+    session.require_jax()
     asked = Asked(stage_named(stage), chips_named(chip), seed)
     if every:
         if slug is not None:

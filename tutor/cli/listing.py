@@ -56,7 +56,8 @@ def list_exercises(session: Session, as_json: bool) -> int:
     status = history.status(loaded.id) if history else {}
     if as_json:
         exercises = [describe(e, status.get(e.slug, Progress(e.slug))) for e in loaded.exercises]
-        show_json({"set": loaded.id, "title": loaded.title, "exercises": exercises,
+        show_json({"set": loaded.id, "title": loaded.title, "origin": loaded.origin, "root": str(loaded.root),
+                   "exercises": exercises,
                    "broken": [{"slug": b.slug, "message": b.error.message} for b in loaded.broken]})  # fmt: skip
         return say_broken(loaded)
     width = max((len(e.slug) for e in loaded.exercises), default=0)
@@ -74,7 +75,8 @@ def list_exercises(session: Session, as_json: bool) -> int:
         for broken in broken_of:
             click.echo(f"  {paint('!!', 'red', session.color)} {broken.number:02d}  {broken.slug.ljust(width)}  broken")
     solved = sum(1 for e in loaded.exercises if status.get(e.slug, Progress(e.slug)).solved)
-    say(f"{solved} of {len(loaded.exercises)} solved.")
+    where = "built in" if loaded.origin == "built-in" else f"{loaded.origin} {loaded.root}"
+    say(f"{loaded.title} ({loaded.id}, {where}): {solved} of {len(loaded.exercises)} solved.")
     return say_broken(loaded)
 
 

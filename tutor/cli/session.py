@@ -14,7 +14,7 @@ import msgspec
 
 from tutor.cli.text import plain
 from tutor.record import History, HistoryError, open_history
-from tutor.sets import Exercise, ExerciseSet, Opened, Workspace, WorkspaceError, find_set, load_set, workspace_root
+from tutor.sets import Exercise, ExerciseSet, Opened, Workspace, WorkspaceError, open_set, workspace_root
 
 
 @dataclass
@@ -27,7 +27,13 @@ class Session:
 
     @cached_property
     def set(self) -> ExerciseSet:
-        return load_set(find_set(self.set_name))
+        return open_set(self.set_name)
+
+    def require_jax(self) -> None:
+        """`SetError` if the set is made for another JAX: its verdicts would be worth nothing."""
+        from tutor.sets.versions import require_jax
+
+        require_jax(self.set)
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -105,8 +111,8 @@ def shared_options() -> list[click.Parameter]:
     """The options that stand before or after every verb."""
     folder = click.Path(file_okay=False)
     return [
-        click.Option(["--set"], metavar="DIR|PACKAGE", expose_value=False, callback=_keep("set_name"), is_eager=True,
-                     help="The exercise set: a folder, or an installed package."),
+        click.Option(["--set"], metavar="DIR|ARCHIVE|NAME", expose_value=False, is_eager=True,
+                     callback=_keep("set_name"), help="The exercise set: a folder, an archive, or an installed set."),
         click.Option(["--workspace"], metavar="DIR", type=folder, expose_value=False, is_eager=True,
                      callback=_keep("workspace_name"), help="Where your files are (default ~/kerneltutor)."),
         click.Option(["--no-color"], is_flag=True, expose_value=False, callback=_keep("no_color"), is_eager=True,

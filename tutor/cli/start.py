@@ -132,6 +132,7 @@ class Records:
 def open_tutor(session: Session) -> int:
     """Open the screen at the next unsolved exercise."""
     need_terminal("`kerneltutor check SLUG` and `kerneltutor watch SLUG` work without one.")
+    session.require_jax()
     course = Course(session)
     try:
         records = Records(session.set, session.history)

@@ -22,6 +22,7 @@ from tutor.sets import Exercise
 @pass_session
 def watch(session: Session, slug: str | None) -> int:
     """Check your file whenever you save it. Without SLUG: the next unsolved exercise. Ctrl+C ends it."""
+    session.require_jax()
     asyncio.run(_watch(session, _chosen(session, slug)))
     return ExitCode.DONE
 

@@ -10,17 +10,29 @@ import math
 from collections.abc import Callable, Iterator
 
 from tutor.findings import finding
-from tutor.protocol import Access, Alias, CaseFacts, CaseSpec, Finding, KernelFacts, Operand, Rules, ScratchRule, Space
+from tutor.protocol import (
+    Access,
+    Alias,
+    CaseFacts,
+    CaseSpec,
+    Figures,
+    Finding,
+    KernelFacts,
+    Operand,
+    Rules,
+    ScratchRule,
+    Space,
+)
 
 SCRATCH = "scratch"
 """In `max_loads` and `max_stores`: every buffer of the kernel's own."""
 WINDOW = ".window"
 """What `emit_pipeline` allocates is named after the array that it pipelines."""
 
-Rule = Callable[[Rules, CaseFacts, CaseSpec, CaseFacts | None], list[Finding]]
+Rule = Callable[[Rules, CaseFacts, CaseSpec, Figures | None], list[Finding]]
 
 
-def some_kernel(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def some_kernel(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """The work is done in Pallas kernels, in as many as the exercise says."""
     count = len(facts.kernels)
     if count == 0:
@@ -40,7 +52,7 @@ def calls_a_kernel(facts: CaseFacts) -> list[Finding]:
     return [finding("KT111", message, case=facts.case, hint=hint)]
 
 
-def nothing_outside(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def nothing_outside(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """Outside the kernel only layout and dtype changes are allowed, unless the exercise allows more."""
     findings = []
     for primitive in facts.outside:
@@ -53,7 +65,7 @@ def nothing_outside(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: C
     return findings
 
 
-def nothing_forbidden(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def nothing_forbidden(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """Some operations would take the point out of an exercise; it says which."""
     return [
         finding("KT303", f"`{found.name}` is not allowed in this kernel.", line=found.line, case=facts.case)
@@ -63,7 +75,7 @@ def nothing_forbidden(rules: Rules, facts: CaseFacts, case: CaseSpec, reference:
     ]
 
 
-def all_required(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def all_required(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """Some exercises are about one operation, and it must be there."""
     inside = {found.name for kernel in facts.kernels for found in kernel.inside}
     return [
@@ -73,7 +85,7 @@ def all_required(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Case
     ]
 
 
-def right_space(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def right_space(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """An operand is in the memory space that the exercise says."""
     findings = []
     for name, space in rules.space.items():
@@ -91,7 +103,7 @@ def right_space(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseF
     return findings
 
 
-def right_scratch(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def right_scratch(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """Some kernel has the scratch that the exercise asks for, and uses it."""
     findings = []
     for wanted in rules.scratch:
@@ -111,7 +123,7 @@ def right_scratch(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Cas
     return findings
 
 
-def right_alias(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def right_alias(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """The output shares its buffer with the array that the exercise names."""
     findings = []
     for wanted in rules.alias:
@@ -125,17 +137,17 @@ def right_alias(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseF
     return findings
 
 
-def few_loads(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def few_loads(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """A ref is loaded at most as often as the exercise says, in one grid step."""
     return _few("load", "KT308", rules.max_loads, facts, case)
 
 
-def few_stores(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def few_stores(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """A ref is stored at most as often as the exercise says, in one grid step."""
     return _few("store", "KT309", rules.max_stores, facts, case)
 
 
-def enough_copies(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def enough_copies(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """The kernel starts its own copies between HBM and VMEM."""
     if rules.min_copies is None or not facts.kernels:
         return []
@@ -149,7 +161,7 @@ def enough_copies(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Cas
     return [finding("KT310", message, line=facts.kernels[0].line, case=facts.case)]
 
 
-def right_dot(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def right_dot(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """Products are accumulated in the dtype that the exercise says."""
     if rules.dot_dtype is None:
         return []
@@ -167,19 +179,18 @@ def right_dot(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFac
     ]
 
 
-def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """The grid has not many more steps than the reference's."""
-    mine = _total([kernel.steps for kernel in facts.kernels])
-    theirs = _total([kernel.steps for kernel in reference.kernels]) if reference else None
+    mine, theirs = facts.figures.steps, reference.steps if reference else None
     if rules.max_steps_ratio is None or not mine or not theirs or mine <= rules.max_steps_ratio * theirs:
         return []
     message = f"Your grid has {mine} steps, the reference's {theirs}; at most {rules.max_steps_ratio:g} times as many."
     return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case)]
 
 
-def few_bytes(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def few_bytes(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """Not many more bytes move between HBM and VMEM than in the reference."""
-    mine, theirs = _bytes(facts), _bytes(reference) if reference else None
+    mine, theirs = facts.figures.bytes, reference.bytes if reference else None
     if rules.max_bytes_ratio is None or not theirs or not facts.kernels:
         return []
     if mine is None:
@@ -198,7 +209,7 @@ def few_bytes(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFac
     return [finding("KT313", message, line=facts.kernels[0].line, case=facts.case)]
 
 
-def small_blocks(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def small_blocks(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """A block is no larger than the exercise says: the work is cut into pieces that fit the chip."""
     findings = []
     for name, written in rules.max_block.items():
@@ -237,7 +248,7 @@ def _large_copies(kernel: KernelFacts, operand: Operand, name: str, most: int, c
     return findings
 
 
-def fetched_once(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: CaseFacts | None) -> list[Finding]:
+def fetched_once(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """A block of this input is fetched once and reused: the grid does not come back to it."""
     findings = []
     for name in rules.fetch_once:
@@ -378,10 +389,6 @@ def _shape(shape: list[int]) -> str:
 
 def _total(counts: list[int | None]) -> int | None:
     return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
-
-
-def _bytes(facts: CaseFacts) -> int | None:
-    return _total([x for kernel in facts.kernels for x in (kernel.kernel.bytes_in, kernel.kernel.bytes_out)])
 
 
 def _spelled(space: str) -> str:

@@ -17,7 +17,7 @@ def structure(job: StructureJob) -> list[Finding]:
 def _by_the_rules(job: StructureJob) -> list[Finding]:
     if job.rules is None:
         return [found for facts in job.facts for found in rules.calls_a_kernel(facts)]
-    reference = {facts.case: facts for facts in job.reference}
+    reference = {figures.case: figures for figures in job.reference}
     return [
         found
         for facts in job.facts

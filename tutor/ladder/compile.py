@@ -86,6 +86,8 @@ def _only_a_warning(found: Finding) -> Finding:
 async def _beside_reference(runs: Runs, compilations: list[Compilation], values: bytes) -> list[Compilation]:
     """The compilations, with the reference's schedule where the attempt has one."""
     case, reference = runs.subject.time_case, runs.subject.reference
+    if reference is None and runs.subject.rules is not None:
+        return [_alone(one) for one in compilations]
     if reference is None or not any(one.schedule for one in compilations):
         return compilations
     program = await lowered_reference(runs, case, values)
@@ -96,6 +98,14 @@ async def _beside_reference(runs: Runs, compilations: list[Compilation], values:
             one = msgspec.structs.replace(one, reference=other.compilation.schedule)
         found.append(one)
     return found
+
+
+def _alone(one: Compilation) -> Compilation:
+    """A student's copy of a set has no solutions."""
+    if one.schedule is None:
+        return one
+    notes = [*one.schedule.notes, "this copy of the set holds no reference to compare with"]
+    return msgspec.structs.replace(one, schedule=msgspec.structs.replace(one.schedule, notes=notes))
 
 
 async def _compile(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import platform
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
@@ -16,9 +15,9 @@ from typing import Any
 import msgspec
 
 from tutor.ladder.device import find_device
+from tutor.sets.cache import cache_folder
 from tutor.sets.exercise import Exercise
 
-VARIABLE = "KERNELTUTOR_DATA"
 JUDGES = ("protocol.py", "wire.py", "findings", "sets", "workers", "jaxpr", "stage", "judge", "ladder")
 """The parts of this package that a verdict follows from; the fronts may change freely."""
 WORDS: dict[str, Any] = {
@@ -26,16 +25,6 @@ WORDS: dict[str, Any] = {
 }  # fmt: skip
 """What a manifest says to people: no verdict follows from it."""
 PACKAGES = ("jax", "jaxlib", "libtpu", "numpy", "ml_dtypes")
-
-
-def cache_folder() -> Path:
-    """Where proofs are kept: below `KERNELTUTOR_DATA`, else in the platform's folder for caches."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser().absolute() / "proofs"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("kerneltutor", appauthor=False) / "proofs"
 
 
 def key(exercise: Exercise, source: bytes, *promise: object) -> str:
@@ -53,7 +42,7 @@ class Proofs:
     """The proofs in one folder. A folder that cannot be written only makes the next proof as slow as this one."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = cache_folder() if folder is None else folder
+        self.folder = cache_folder("proofs") if folder is None else folder
 
     def find[T](self, name: str, kind: type[T]) -> T | None:
         """What was kept under `name`, or None."""

@@ -9,6 +9,7 @@ import msgspec
 
 from tutor.findings import finding
 from tutor.ladder.endings import ending
+from tutor.ladder.figures import not_compared, reference_figures
 from tutor.ladder.lower import SharedLowering
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
 from tutor.ladder.same_program import another_program
@@ -29,15 +30,16 @@ async def _by_the_rules(runs: Runs, traced: Tracing) -> list[Finding]:
     """The reference is traced only where a rule compares with it."""
     subject = runs.subject
     timed = await _timed(runs)
+    reference = await reference_figures(runs)
     job = StructureJob(
         oracle=subject.oracle,
         rules=subject.rules,
         cases=[*subject.cases, *([subject.time_case] if timed else [])],
         facts=[*traced.facts.values(), *timed],
-        reference=await _reference(runs),
+        reference=reference,
         limits=RUN_LIMITS,
     )
-    return await _ruled(runs, job)
+    return [*await _ruled(runs, job), *not_compared(subject, reference)]
 
 
 async def _timed(runs: Runs) -> list[CaseFacts]:
@@ -94,17 +96,3 @@ async def _ruled(runs: Runs, job: StructureJob | WitnessJob) -> list[Finding]:
         elif isinstance(answer, Ended) and ruled is None:
             return [ending(answer, "structure", wall_seconds=RUN_LIMITS.wall_seconds)]  # it was the attempt's to judge
     return ruled.findings if ruled else []
-
-
-async def _reference(runs: Runs) -> list[CaseFacts]:
-    """The facts of the reference solution, where a rule is a ratio to it."""
-    subject = runs.subject
-    rules = subject.rules
-    if subject.reference is None or rules is None or (rules.max_steps_ratio or rules.max_bytes_ratio) is None:
-        return []
-    facts: list[CaseFacts] = []
-    values = await runs.index_values()
-    async for answer in runs.ask(runs.stage, TraceJob(subject.reference, subject.cases, values, TRACE_LIMITS)):
-        if isinstance(answer, Traced) and answer.facts is not None:
-            facts.append(answer.facts)
-    return facts

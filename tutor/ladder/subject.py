@@ -7,7 +7,7 @@ import hmac
 
 import msgspec
 
-from tutor.protocol import PARENTS, AttemptId, CaseSpec, Record, Rules, StageName, ToleranceSpec
+from tutor.protocol import PARENTS, AttemptId, CaseSpec, Figures, Record, Rules, StageName, ToleranceSpec
 from tutor.sets.exercise import Exercise
 from tutor.wire import Attempt, Given, OracleFile
 
@@ -29,7 +29,7 @@ class Subject(Named, frozen=True):
     """An attempt and the exercise data it is judged by. `seed` varies the inputs; None repeats the usual ones.
 
     With a `key` the seeds follow from that secret, and nobody without it can work out the inputs. It stays here: the
-    workers are given seeds and never the key.
+    workers are given seeds and never the key. `figures` are what is known of a reference that is not there.
 
     An inspected file has no rules and no oracle: what it is judged by is `given`, with its `integers` apart."""
 
@@ -46,6 +46,7 @@ class Subject(Named, frozen=True):
     integers: bytes = b""
     may_hang: bool = False
     key: bytes | None = None
+    figures: tuple[Figures, ...] = ()
 
     def case(self, name: str) -> CaseSpec:
         """The case called `name`."""
@@ -101,6 +102,7 @@ def subject(
         chips=chips or exercise.chips,
         seed=seed,
         key=key,
+        figures=exercise.figures,
     )
 
 

@@ -13,7 +13,8 @@ from tutor.sets.errors import (
     nearest,
 )
 from tutor.sets.exercise import Exercise, Expectation, WrongAnswer
-from tutor.sets.loading import Broken, ExerciseSet, builtin_root, chapter_title, find_set, load_set
+from tutor.sets.finding import find_set, locate_set, open_set
+from tutor.sets.loading import Broken, ExerciseSet, builtin_root, chapter_title, load_set
 from tutor.sets.manifest import ExerciseManifest, SetManifest
 from tutor.sets.workspace import Opened, Reset, Workspace, workspace_root, write_atomic
 
@@ -41,7 +42,9 @@ __all__ = [
     "did_you_mean",
     "find_set",
     "load_set",
+    "locate_set",
     "nearest",
+    "open_set",
     "workspace_root",
     "write_atomic",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tutor.protocol import STAGES, ArraySpec, CaseSpec, StageName, ToleranceSpec
+from tutor.protocol import STAGES, ArraySpec, CaseSpec, Figures, StageName, ToleranceSpec
 from tutor.sets.checks import check_exercise, check_hidden
 from tutor.sets.errors import ManifestError, Problem
 from tutor.sets.locate import line_of
@@ -46,7 +46,8 @@ class WrongAnswer:
 @dataclass(frozen=True)
 class Exercise:
     """An exercise of a set. Reading its manifest was cheap; lesson, starter, programs and hidden cases are read when
-    asked for. `folder` is under `exercises/`, `solutions` its mirror (which a student's copy of a set lacks)."""
+    asked for. `folder` is under `exercises/`, `solutions` its mirror, which a student's copy of a set lacks; that has
+    `figures` of the reference instead."""
 
     set_id: str
     chapter: str
@@ -55,6 +56,7 @@ class Exercise:
     solutions: Path
     manifest: ExerciseManifest
     default_chips: tuple[str, ...] = ("v5e", "v6e")
+    figures: tuple[Figures, ...] = ()
 
     @property
     def slug(self) -> str:

@@ -1,8 +1,7 @@
-"""Finding a set by name or folder, and loading it."""
+"""A loaded set, and loading one from its folder."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,14 +10,14 @@ from typing import Literal
 
 import tutor
 from tutor.sets.checks import check_set
-from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSet, UnknownSlug, did_you_mean, nearest
+from tutor.sets.errors import ManifestError, Problem, SetError, UnknownSlug, did_you_mean, nearest
 from tutor.sets.exercise import KEY_FILE, Exercise, hash_files, raise_problems, read_exercise
 from tutor.sets.locate import line_of
 from tutor.sets.manifest import SetManifest
+from tutor.sets.packed import figures_of
 from tutor.sets.reading import read_manifest, read_text
 
 Origin = Literal["built-in", "folder", "archive", "package"]
-ENTRY_POINTS = "kerneltutor.sets"
 _FOLDER = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 
 
@@ -106,20 +105,6 @@ def builtin_root() -> Path:
     return inside if (inside / "exercises" / "set.toml").is_file() else package.parent
 
 
-def find_set(name_or_path: str | Path | None = None) -> Path:
-    """The root of a set: None is the built-in one; else a folder, or the name of an installed package that announces
-    itself under the entry point group `kerneltutor.sets`. `UnknownSet` offers the nearest known name."""
-    if name_or_path is None:
-        return builtin_root()
-    path = Path(name_or_path).expanduser()
-    for root in (path, path.parent):
-        if (root / "exercises" / "set.toml").is_file() and (root == path or path.name == "exercises"):
-            return root.resolve()
-    if path.is_dir():
-        raise SetError(f"{path} holds no exercise set.", "A set is a folder with exercises/set.toml in it.")
-    return _installed(str(name_or_path))
-
-
 def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
     """Load the set in `root`. A broken `set.toml` is a `ManifestError`; a broken exercise is put into `broken`.
 
@@ -128,6 +113,7 @@ def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
     manifest, text = read_manifest(path, SetManifest)
     raise_problems(path, text, check_set(manifest))
     _check_folders(root, manifest, path, text)
+    figures = figures_of(root)
     exercises: list[Exercise] = []
     broken: list[Broken] = []
     for chapter in manifest.chapters:
@@ -142,7 +128,7 @@ def load_set(root: Path, origin: Origin | None = None) -> ExerciseSet:
                 if twin := next((e for e in exercises if e.slug == exercise.slug), None):
                     message = f'two exercises have the slug "{twin.slug}"; the other is {twin.folder}.'
                     raise ManifestError(folder / "exercise.toml", [Problem(("slug",), message)])
-                exercises.append(exercise)
+                exercises.append(replace(exercise, figures=tuple(figures.get(exercise.slug, ()))))
             except SetError as error:
                 broken.append(Broken(folder.name[3:], chapter, int(folder.name[:2]), error))
     origin = origin or ("built-in" if root == builtin_root() else "folder")
@@ -193,20 +179,3 @@ def _check_requires(loaded: ExerciseSet) -> ExerciseSet:
         ]
         broken.append(Broken(exercise.slug, exercise.chapter, exercise.number, ManifestError(path, problems)))
     return replace(loaded, exercises=tuple(good), broken=tuple(broken))
-
-
-def _installed(name: str) -> Path:
-    from importlib.metadata import entry_points  # slow to import, and only packages need it
-
-    points = entry_points(group=ENTRY_POINTS)
-    for point in points:
-        if point.name != name:
-            continue
-        # Looked up, not imported: a set is data, and none of its Python runs here.
-        spec = importlib.util.find_spec(point.module)
-        for place in spec.submodule_search_locations or () if spec else ():
-            if (Path(place) / "exercises" / "set.toml").is_file():
-                return Path(place)
-        raise SetError(f'The package of the set "{name}" ({point.module}) holds no exercises/set.toml.')
-    known = nearest(name, [p.name for p in points])
-    raise UnknownSet(name, known, "Give a folder with exercises/set.toml in it, or the name of an installed set.")

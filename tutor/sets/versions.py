@@ -1,11 +1,33 @@
-"""Whether a version lies in the range that a set asks for."""
+"""The range of versions of JAX that a set asks for."""
 
 from __future__ import annotations
 
 import re
+from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 
+from tutor.sets.errors import SetError
+from tutor.sets.loading import ExerciseSet
+
 _PART = re.compile(r"\s*(==|!=|>=|<=|~=|>|<)\s*([\d.]+?)(\.\*)?\s*")
+
+
+class WrongJax(SetError):
+    """The set is made for another JAX than the one that is installed."""
+
+    code = "jax_version"
+
+
+def require_jax(exercises: ExerciseSet) -> None:
+    """`WrongJax` if the installed JAX is not in the set's range. (Where there is none, the workers say so.)"""
+    try:
+        found = version("jax")
+    except PackageNotFoundError:
+        return
+    wanted = exercises.manifest.jax
+    if not in_range(found, wanted):
+        words = f"The set {exercises.id} is made for jax {wanted}, and jax {found} is installed."
+        raise WrongJax(words, f'`pip install "jax{wanted}"` installs one that fits, if this kerneltutor runs with it.')
 
 
 def in_range(version: str, wanted: str) -> bool:
