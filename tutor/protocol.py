@@ -41,6 +41,9 @@ QUESTIONS: dict[str, tuple[StageName, ...]] = {
     "Is the layout legal?": ("hazards", "lower", "compile"),
     "Is it fast?": ("device",),
 }
+PREDICT_STAGES: tuple[StageName, ...] = ("load", "structure")
+PREDICT_QUESTIONS: dict[str, tuple[StageName, ...]] = {"Are the answers right?": PREDICT_STAGES}
+"""The stages of a predict exercise, and their only question."""
 
 
 class Record(msgspec.Struct, frozen=True):

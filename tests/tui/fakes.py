@@ -366,7 +366,7 @@ class FakeChecker:
     script: Callable[[bytes], list[Event]]
     pace: float = 0.0
     gate: asyncio.Event | None = None
-    stages: Sequence[StageName] = STAGES
+    asked: Sequence[StageName] = STAGES
     started: list[bytes] = field(default_factory=list)
     cancelled: list[bytes] = field(default_factory=list)
     finished: list[bytes] = field(default_factory=list)
@@ -396,6 +396,9 @@ class FakeChecker:
         except (asyncio.CancelledError, GeneratorExit):
             self.cancelled.append(source)
             raise
+
+    def stages(self, exercise: FakeExercise) -> Sequence[StageName]:
+        return self.asked
 
     async def warm(self) -> None:
         self.warmed = True

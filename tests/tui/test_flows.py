@@ -10,7 +10,7 @@ import pytest
 
 from tests.tui.fakes import EXERCISES, FakeChecker, FakeHistory, events, failing, judged, passing, stage
 from tests.tui.screen import SIZES, driven
-from tutor.protocol import STAGES
+from tutor.protocol import PREDICT_STAGES, STAGES
 from tutor.tui.model import Run
 from tutor.tui.widgets.access_table import AccessTable
 from tutor.tui.widgets.findings_list import FindingsList
@@ -94,7 +94,7 @@ async def test_going_on_is_possible_only_after_a_pass(tmp_path: Path) -> None:
         assert "3 of 4" in run.lines()[0]
         await run.press("f6")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
-        assert run.main._checks.run == Run(stages=run.checker.stages)
+        assert run.main._checks.run == Run()
 
 
 async def test_letters_act_outside_the_editor_and_are_text_inside(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ async def test_output_of_the_attempt_has_a_tab_only_if_there_is_any(tmp_path: Pa
 
 
 async def test_stages_that_the_checker_does_not_run_are_not_shown(tmp_path: Path) -> None:
-    async with driven(tmp_path, FakeChecker(wrong, stages=("load", "trace", "interpret"))) as run:
+    async with driven(tmp_path, FakeChecker(wrong, asked=("load", "trace", "interpret"))) as run:
         assert "interpret" in run.text() and "compile" not in run.text() and "Is it fast?" not in run.text()
 
 
@@ -299,7 +299,7 @@ async def test_the_checker_is_closed_at_the_end(tmp_path: Path) -> None:
 async def test_a_long_reason_is_read_in_full(tmp_path: Path) -> None:
     reason = "libtpu is not installed. Add it with: uv sync --extra tpu, then the layout is asked of the real compiler."
     results = [*passing()[:-2], stage("compile", "unavailable", reason=reason)]
-    async with driven(tmp_path, FakeChecker(lambda source: events(results), stages=STAGES[:-1])) as run:
+    async with driven(tmp_path, FakeChecker(lambda source: events(results), asked=STAGES[:-1])) as run:
         await run.check()
         assert "real compiler." in run.text() and "not all asked" in run.text()
 
@@ -309,3 +309,9 @@ async def test_escape_closes_the_list_from_the_filter_too(tmp_path: Path) -> Non
         await run.press("f2", *"dma", "escape")
         assert "filter" not in run.text() and "✓ read_then_compute" not in run.text()
         assert run.one(Work).content_focused
+
+
+async def test_a_predict_exercise_has_its_own_ladder_before_the_first_check(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(lambda source: events(passing()), asked=PREDICT_STAGES)) as run:
+        assert "Are the answers right?" in run.text()
+        assert "Is it fast?" not in run.text()

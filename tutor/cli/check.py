@@ -16,8 +16,7 @@ from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, sa
 from tutor.cli.text import one_line, table
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished, StageStarted
-from tutor.ladder.predict import PREDICT_STAGES
-from tutor.protocol import STAGES, StageName, Verdict
+from tutor.protocol import PREDICT_STAGES, STAGES, StageName, Verdict
 from tutor.sets import Exercise, did_you_mean
 from tutor.sets.checks import CHIPS
 

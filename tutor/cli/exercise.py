@@ -8,7 +8,7 @@ import click
 
 from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
-from tutor.cli.text import one_line, paint, plain, table
+from tutor.cli.text import one_line, paint, plain, table, wrap
 from tutor.sets import chapter_title
 from tutor.sets.reading import read_text
 from tutor.sets.reveal import why_hidden
@@ -62,7 +62,7 @@ def hint(session: Session, slug: str, seen: bool, as_json: bool) -> int:
         return ExitCode.DONE
     for number in numbers:
         click.echo(paint(f"Hint {number} of {len(hints)}", "bold", session.color))
-        click.echo(plain(hints[number - 1]).rstrip())
+        click.echo("\n".join(wrap(hints[number - 1].rstrip(), 80)))
     if seen and not used:
         say("You have seen no hint of this exercise.")
     elif not seen and before == len(hints):

@@ -13,7 +13,18 @@ from tutor.cli.render_compile import compile_lines, speed_lines
 from tutor.cli.render_kernels import kernel_lines, line_of_counts
 from tutor.cli.text import cut, one_line, paint, plain, plural, wrap
 from tutor.ladder.speed_words import short_estimate
-from tutor.protocol import QUESTIONS, CaseResult, Finding, StageName, StageResult, Status, Timing, Verdict
+from tutor.protocol import (
+    PREDICT_QUESTIONS,
+    PREDICT_STAGES,
+    QUESTIONS,
+    CaseResult,
+    Finding,
+    StageName,
+    StageResult,
+    Status,
+    Timing,
+    Verdict,
+)
 
 _MARKS: dict[Status, tuple[str, str]] = {
     "passed": ("ok", "green"),
@@ -52,8 +63,7 @@ def render_verdict(verdict: Verdict, *, source: str | None = None, width: int = 
 
 def questions_of(verdict: Verdict) -> dict[str, tuple[StageName, ...]]:
     """The questions of this verdict, with their stages. A predict exercise has one of its own."""
-    predict: tuple[StageName, ...] = ("load", "structure")
-    return {"Are the answers right?": predict} if tuple(s.name for s in verdict.stages) == predict else QUESTIONS
+    return PREDICT_QUESTIONS if tuple(s.name for s in verdict.stages) == PREDICT_STAGES else QUESTIONS
 
 
 def answer_of(

@@ -55,6 +55,7 @@ async def _watch(session: Session, exercise: Exercise) -> None:
 
 async def _check(session: Session, ladder: Ladder, exercise: Exercise) -> None:
     path, source = attempt_of(session, exercise, None)
+    say(f"Checking {exercise.slug} …")
     verdict = await judge(ladder, exercise, source, path)
     keep(session, exercise, source, verdict)
     click.echo()

@@ -27,7 +27,7 @@ from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, CaseResult, Compilation, StageName, StageResult, Tier, Timing
+from tutor.protocol import PARENTS, PREDICT_STAGES, CaseResult, Compilation, StageName, StageResult, Tier, Timing
 from tutor.sets.exercise import Exercise
 
 STAGE = "tutor.stage"
@@ -47,10 +47,9 @@ class Ladder:
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
-    @property
-    def stages(self) -> tuple[StageName, ...]:
-        """The stages that a whole check runs, in order."""
-        return AVAILABLE
+    def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
+        """The stages of a whole check of this exercise, in order."""
+        return PREDICT_STAGES if exercise.kind == "predict" else AVAILABLE
 
     async def warm(self) -> None:
         """Start the workers, so that the first check does not wait for JAX. What fails here is said by the check."""

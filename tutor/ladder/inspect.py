@@ -43,9 +43,8 @@ class Inspector:
         self.chips = tuple(chips or DEFAULT_CHIPS)
         self._ladder = Ladder() if jail else Ladder(open_worker())
 
-    @property
-    def stages(self) -> Sequence[StageName]:
-        """The stages that a whole inspection runs, in order."""
+    def stages(self, exercise: object) -> Sequence[StageName]:
+        """The stages of a whole inspection, in order."""
         return AVAILABLE
 
     async def warm(self) -> None:

@@ -121,7 +121,7 @@ async def _try(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Proof
     kept = proofs.find(name, Killed)
     if kept is not None:
         return msgspec.structs.replace(kept, name=mutant.name, kept=True)
-    rest = tuple(stage for stage in STAGES if stage in ladder.stages and stage not in (*QUICK, "device"))
+    rest = tuple(stage for stage in STAGES if stage in ladder.stages(exercise) and stage not in (*QUICK, "device"))
     path = str(Path(exercise.solutions) / "mutant.py")
     async with slots:
         outcome = await _first_failure(ladder, exercise, mutant, path, QUICK)

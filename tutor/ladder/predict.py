@@ -26,7 +26,6 @@ from tutor.sets.exercise import Exercise
 from tutor.sets.manifest import Question
 from tutor.wire import HAZARD_MODES, Attempt, Broken, Ended, KernelsJob, Loaded, Simulated, Traced
 
-PREDICT_STAGES: tuple[StageName, ...] = ("load", "structure")
 _RACE = "KT405"
 
 

@@ -26,7 +26,7 @@ class Checks[E: Exercise]:
 
     def __init__(self, checker: Checker[E], report: Callable[[Run], None]) -> None:
         self.checker = checker
-        self.run = Run(stages=tuple(checker.stages))
+        self.run = Run()
         self._report = report
         self._task: asyncio.Task[None] | None = None
         # Which check is the newest. Not the task: a task may run before anybody knows it (Textual starts them eagerly).
@@ -38,7 +38,7 @@ class Checks[E: Exercise]:
         if older is not None:
             older.cancel()
         self._turn += 1
-        fresh = Run(stages=tuple(self.checker.stages), lines=tuple(source_lines(source)), running=True)
+        fresh = Run(stages=tuple(self.checker.stages(exercise)), lines=tuple(source_lines(source)), running=True)
         self._task = asyncio.create_task(self._follow(self._turn, fresh, older, exercise, source, path))
 
     def cancel(self) -> bool:
@@ -50,10 +50,10 @@ class Checks[E: Exercise]:
         self._tell(self._turn, replace(self.run, running=False, cancelled=True))
         return True
 
-    def forget(self) -> None:
-        """Cancel what runs and begin with an empty ladder."""
+    def forget(self, exercise: E) -> None:
+        """Cancel what runs and begin with the empty ladder of this exercise."""
         self.cancel()
-        self._tell(self._turn, Run(stages=tuple(self.checker.stages)))
+        self._tell(self._turn, Run(stages=tuple(self.checker.stages(exercise))))
 
     async def aclose(self) -> None:
         """Cancel what runs, wait until it has gone, and end the checker."""

@@ -19,6 +19,8 @@ from tutor.ladder.events import (
 )
 from tutor.ladder.speed_words import short_estimate
 from tutor.protocol import (
+    PREDICT_QUESTIONS,
+    PREDICT_STAGES,
     QUESTIONS,
     STAGES,
     AccessKind,
@@ -50,9 +52,6 @@ LETTERS: Mapping[AccessKind, str] = {
 }
 KINDS: Mapping[str, AccessKind] = {letter: kind for kind, letter in LETTERS.items()}
 MIB = 1 << 20
-PREDICT: tuple[StageName, ...] = ("load", "structure")
-PREDICTED = "Are the answers right?"
-"""The stages of a predict exercise, and their only question."""
 _SEVERITIES = ("error", "warning", "note")
 
 
@@ -122,7 +121,7 @@ class Rung:
 
 def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
     """The stages that are asked, under their questions."""
-    questions = {PREDICTED: run.stages} if run.stages == PREDICT else QUESTIONS
+    questions = PREDICT_QUESTIONS if run.stages == PREDICT_STAGES else QUESTIONS
     asked = [
         (question, [_rung(run, name) for name in names if name in run.stages]) for question, names in questions.items()
     ]

@@ -90,9 +90,8 @@ class History[E: Exercise](Protocol):
 class Checker[E: Exercise](Protocol):
     """Checks attempts. Cancelling the task that iterates a check cancels that check and kills all it started."""
 
-    @property
-    def stages(self) -> Sequence[StageName]:
-        """The stages that this checker runs, in the order of the ladder."""
+    def stages(self, exercise: E) -> Sequence[StageName]:
+        """The stages of a whole check of this exercise, in the order of the ladder."""
 
     async def warm(self) -> None:
         """Start the workers, so that the first check does not wait for them. What fails here is said by the check."""

@@ -67,7 +67,7 @@ class DeskScreen[E: Exercise](Screen[None]):
             self._complain(f"Cannot open the file of {exercise.slug}: {_why(error)}")
             return
         self._desk, self._checked = desk, None
-        self._checks.forget()
+        self._checks.forget(exercise)
         self._put_in_editor()
         self.show_exercise(exercise)
         self.run_worker(self._offers(desk))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -107,10 +108,15 @@ class GridView(Vertical, can_focus=True):
     # ------------------------------------------------------------ what is shown
 
     def show(self, facts: Sequence[CaseFacts], errors: Mapping[str, CaseError]) -> None:
-        """Show the walks of these cases; of a wrong case if there is one. The step stays where it can."""
+        """Show the walks of these cases: of a wrong case if there is one, else first of that with the most steps. The
+        step stays where it can."""
+        first = not self._kernels
         wrong = bool(errors) and errors != self._errors
         self._kernels, self._errors, self._walk = walkable(facts), errors, None
         self._at = min(self._at, max(0, len(self._kernels) - 1))
+        if first and self._kernels:
+            steps = [prod(n or 1 for n in kernel.kernel.grid) for _, kernel in self._kernels]
+            self._at = steps.index(max(steps))
         if wrong:
             self._at = next((i for i, (case, _) in enumerate(self._kernels) if case.case in errors), self._at)
         self._draw()
