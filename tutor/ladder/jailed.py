@@ -15,7 +15,7 @@ from tutor.ladder.isolation import Isolation, prove
 from tutor.ladder.worker import Worker, WorkerDied, clean_environment
 from tutor.protocol import TIERS, Tier
 from tutor.sets import builtin_root
-from tutor.sets.loading import ENTRY_POINTS
+from tutor.sets.finding import ENTRY_POINTS
 from tutor.wire import Denial, Hello
 from tutor.workers.jail import jailed_command, why_not
 from tutor.workers.view import worker_view
