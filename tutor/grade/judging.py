@@ -13,8 +13,9 @@ import msgspec
 
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished
-from tutor.ladder.proof_cache import Proofs, cache_folder, key
+from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import Record, StageName, Tier, Verdict
+from tutor.sets.cache import cache_folder
 from tutor.sets.exercise import Exercise
 
 
@@ -42,7 +43,7 @@ class Outcome(Record, frozen=True):
 
 def verdict_folder() -> Path:
     """Where verdicts are remembered, beside the proofs of sets."""
-    return cache_folder().parent / "verdicts"
+    return cache_folder("verdicts")
 
 
 class Judging:
