@@ -1,7 +1,9 @@
 """The messages between the front and its workers, and how they are framed.
 
-A frame is a 4-byte big-endian length and one msgpack document. Nothing else crosses: no pickle, and arrays only as
-`.npz` bytes read with `allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
+A frame is a 4-byte big-endian length and one msgpack document. After a `Start` come the bytes of its job, and after a
+`Piece` bytes of the run that it names, which are frames again: a server, of which every run is a copy, hands jobs and
+answers on and holds none of them. Nothing else crosses: no pickle, and arrays only as `.npz` bytes read with
+`allow_pickle=False`. What comes from a stage child is decoded against these types, so a forged
 or broken message is an error of that run and never an object.
 """
 
@@ -40,7 +42,7 @@ type ConfigValue = bool | int | float | str | None
 class OwnFile(Record, frozen=True):
     """How a file that is inspected runs: with its own `make_args`, and JAX set as its `CONFIG` says.
 
-    `import_from` are folders to import modules from, `folder` is the working directory; none in the jail."""
+    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's."""
 
     config: dict[str, ConfigValue] = {}
     import_from: list[str] = []
@@ -215,6 +217,15 @@ class WitnessJob(Record, frozen=True, tag="witness"):
     limits: Limits = Limits()
 
 
+class ScanJob(Record, frozen=True, tag="scan"):
+    """Look an artifact through before anything compiles it. `own`: it is of an inspected file."""
+
+    artifact: bytes
+    case: str
+    own: bool = False
+    limits: Limits = Limits()
+
+
 class DeviceJob(Record, frozen=True, tag="device"):
     """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
 
@@ -255,15 +266,17 @@ Job = (
     | CompareJob
     | StructureJob
     | WitnessJob
+    | ScanJob
     | CompileJob
 )
 
 
 class Start(Record, frozen=True, tag="start"):
-    """Run a job in a fork of its own; every answer carries `id`."""
+    """Run a job in a fork of its own: the next `size` bytes, as msgpack. Every answer carries `id`."""
 
     id: int
-    job: Job
+    size: int
+    limits: Limits = Limits()
 
 
 class Cancel(Record, frozen=True, tag="cancel"):
@@ -361,6 +374,12 @@ class Ruled(Record, frozen=True, tag="ruled"):
     seconds: float
 
 
+class Scanned(Record, frozen=True, tag="scanned"):
+    """What the judge has against an artifact; nothing, if it may be compiled."""
+
+    findings: list[Finding]
+
+
 class Compiled(Record, frozen=True, tag="compiled"):
     """What came of compiling one case for one chip. `unavailable`: this compiler cannot do it, nobody's fault."""
 
@@ -394,7 +413,21 @@ class Denial(Record, frozen=True, tag="denial"):
     detail: str
 
 
-Body = Denial | Loaded | Prepared | Traced | Artifact | Simulated | Inputs | Judged | Ruled | Compiled | Timed | Broken
+Body = (
+    Denial
+    | Scanned
+    | Loaded
+    | Prepared
+    | Traced
+    | Artifact
+    | Simulated
+    | Inputs
+    | Judged
+    | Ruled
+    | Compiled
+    | Timed
+    | Broken
+)
 
 
 # ---------------------------------------------------------------- server -> front
@@ -415,10 +448,12 @@ class Began(Record, frozen=True, tag="began"):
 
 
 class Piece(Record, frozen=True, tag="piece"):
-    """One answer of the child of run `id`: `body` is the msgpack of a `Body`, not yet decoded (it is untrusted)."""
+    """The next `size` bytes are from the child of run `id`: a part of its frames, each the msgpack of a `Body`.
+
+    They may be anything."""
 
     id: int
-    body: bytes
+    size: int
 
 
 How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exit", "reply", "cancelled"]

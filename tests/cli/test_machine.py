@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tutor.cli import machine
+from tutor.cli.isolation import how_to_get, isolation
+from tutor.ladder.isolation import Isolation
+from tutor.wire import Denial
 
 
 def make_process(proc: Path, pid: int, command: str, files: list[Path]) -> None:
@@ -48,14 +51,40 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.terminal().status == "missing"
 
 
-def test_bubblewrap_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
-    assert machine.bubblewrap_problem() == "bwrap is not installed"
+PROVED = Isolation(
+    "B", [Denial("fork", True, "no"), Denial("call", True, "never")], ["tier A: bubblewrap is not installed"]
+)
 
 
-def test_bubblewrap_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = tmp_path / "bwrap"
-    fake.write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert machine.bubblewrap_problem() == "bwrap is not allowed here: no namespaces here"
+def test_what_doctor_says_of_the_jail() -> None:
+    tier, proof, better = isolation(PROVED)
+    assert tier.detail == "tier B: Landlock, seccomp and limits"
+    assert proof.fix == "Denied: fork (no); call (never)."
+    assert "apt-get install bubblewrap" in (better.fix or "")
+
+
+def test_what_is_not_denied_is_said() -> None:
+    weak = Isolation("C", [Denial("read a file outside", False, "nothing stopped it"), Denial("fork", True, "no")])
+    tier, proof, allowed = isolation(weak)
+    assert (tier.status, allowed.status) == ("missing", "missing")
+    assert "1 of 2 denied" in proof.detail
+    assert "read a file outside" in allowed.detail
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("tier A: its server does not start: bwrap: setting up uid map: Permission denied", "sysctl"),
+        ("tier A: its server does not start: bwrap: No permissions to create a new namespace", "sysctl"),
+        ("tier A: its server does not start: bwrap: Unknown option --size", "0.7"),
+        ("tier B: this kernel has no Landlock, or it is switched off", "5.13"),
+        ("tier A: a run could read a file outside", "the reason"),
+    ],
+)
+def test_how_to_get_a_better_tier(reason: str, advice: str) -> None:
+    assert advice in how_to_get(reason)
+
+
+def test_workers_that_do_not_start_are_a_problem() -> None:
+    (check,) = isolation("the workers do not start: no jax")
+    assert (check.status, check.detail) == ("problem", "the workers do not start: no jax")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.warm import Warm, findings, stage
+from tests.workers.jailed import HERE
 from tutor.ladder.inspect import config_of, open_worker
 from tutor.protocol import Finding, StageName, Verdict
 
@@ -135,13 +136,33 @@ def test_no_kernel_at_all(inspect) -> None:
     assert [f.code for f in findings(verdict)] == ["KT111"]
 
 
-def test_the_jail_has_no_folder(warm: Warm, tmp_path: Path) -> None:
-    (tmp_path / "helper_of_mine.py").write_text("ONE = 1\n")
+def test_the_jail_shows_the_folder_of_the_file_and_no_other(
+    warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder, name in ((here, "beside_it"), (elsewhere, "helper_of_mine")):
+        folder.mkdir()
+        (folder / f"{name}.py").write_text("ONE = 1\n")
+    monkeypatch.chdir(elsewhere)
+    own = ("from beside_it import ONE\n" + HEAD + ARGS).encode()
+    assert warm.inspect(here / "mine.py", own, target="trace", jail=True).passed
     text = ("from helper_of_mine import ONE\n" + HEAD + ARGS).encode()
-    assert warm.inspect(tmp_path / "mine.py", text, target="trace").passed
-    refused = only(warm.inspect(tmp_path / "mine.py", text, target="trace", jail=True))
+    assert warm.inspect(here / "mine.py", text, target="trace").passed
+    refused = only(warm.inspect(here / "mine.py", text, target="trace", jail=True))
     assert refused.code == "KT109"
     assert "--jail" in (refused.hint or "")
+
+
+@pytest.mark.skipif(not any(why is None for why in HERE.values()), reason=f"neither tier A nor B here: {HERE}")
+@pytest.mark.parametrize("asks", ["open('{here}/new', 'w')", "open('/etc/passwd')", "import os; os.fork()"])
+def test_what_the_jail_refuses_is_said_in_plain_words(warm: Warm, tmp_path: Path, asks: str) -> None:
+    asks = asks.format(here=tmp_path)
+    at_once = f"\n{asks}\n"
+    traced = f"import numpy as np\n\ndef run(x):\n    {asks}\n" + ARGS
+    for text, line, target in ((at_once, 2, "load"), (traced, 4, "trace")):
+        found = only(warm.inspect(tmp_path / "mine.py", text.encode(), target=target, jail=True))
+        assert (found.code, found.line) == ("KT815", line)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_config_is_read_and_not_run() -> None:

@@ -1,5 +1,6 @@
 """The tier of a worker is what a run of it has proved, never what was hoped for."""
 
+import asyncio
 import os
 import socket
 import stat
@@ -12,7 +13,8 @@ from tutor.ladder import isolation, jailed
 from tutor.ladder.check import Ladder
 from tutor.ladder.isolation import Isolation, prove, weakest
 from tutor.ladder.jailed import JailedWorker, NotIsolated
-from tutor.wire import Denial, Ended
+from tutor.ladder.worker import WorkerDied
+from tutor.wire import Attempt, Denial, Ended, TraceJob
 from tutor.workers.jail import jailed_command
 from tutor.workers.proof import LAST
 
@@ -143,3 +145,30 @@ async def test_where_nothing_can_be_laid_out_nothing_is_proved(monkeypatch):
         assert all("No space left" in reason for reason in worker.isolation.why_not_better)
     finally:
         await worker.aclose()
+
+
+def processes_below(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [one for child in map(int, children) for one in (child, *processes_below(child))]
+
+
+@pytest.mark.parametrize("tier", LOCKED)
+async def test_a_killed_server_leaves_nothing_behind(tier):
+    async with stage(tier) as worker:
+        run = worker.run(TraceJob(Attempt(b"print(1, flush=True)\nimport time; time.sleep(60)", "a.py", "f"), []))
+        waiting = asyncio.create_task(anext(run))
+        await asyncio.sleep(1)
+        below = [worker._process.pid, *processes_below(worker._process.pid)]
+        assert len(below) >= (2 if tier == "B" else 3), "the server, its run, and in tier A bubblewrap's own"
+        worker.kill()
+        with pytest.raises(WorkerDied):
+            await waiting
+        for _ in range(100):
+            if not any(Path(f"/proc/{pid}").exists() for pid in below[1:]):
+                break
+            await asyncio.sleep(0.05)
+        assert not any(Path(f"/proc/{pid}").exists() for pid in below[1:])
+        assert (await worker.start()).isolation == tier

@@ -69,6 +69,43 @@ async def test_the_window_sees_a_backend_where_there_is_one(judged):
     assert state != "backends=True threads=1"
 
 
+SEARCH = r"""
+import re
+own = "grapefruit"
+def found(pattern):
+    count = 0
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+        for line in maps:
+            where, mode = line.split()[:2]
+            begin, end = (int(part, 16) for part in where.split("-"))
+            if mode.startswith("rw") and end - begin < 1 << 28:
+                memory.seek(begin)
+                try:
+                    count += len(re.findall(pattern, memory.read(end - begin)))
+                except OSError:
+                    pass
+    return count
+print(found(rb"zwetsch[g]enmus"), found(rb"grape[f]ruit") > 0)
+"""
+"""Looks for words in its own memory without writing them as they are looked for."""
+
+
+async def test_a_run_finds_nothing_of_other_runs_in_its_memory(judged):
+    """Every run is a copy of its server: what the server has held, a hostile attempt could search for. Solutions go
+    through the same server, to be compared with."""
+    secret = judged.attempt.source + b"# zwetschgenmus\nimport jax\nraise RuntimeError('zwetschgenmus' * 1000)\n"
+    async with server() as worker:
+        for _ in range(3):
+            attempt = msgspec.structs.replace(judged.attempt, source=secret)
+            said = await answers(worker, TraceJob(attempt, judged.cases[:1]))
+            assert any(
+                "zwetschgenmus" in found.message for one in said if isinstance(one, Loaded) for found in one.findings
+            )
+        searching = msgspec.structs.replace(judged.attempt, source=SEARCH.encode())
+        ended = (await answers(worker, TraceJob(searching, judged.cases[:1])))[-1]
+    assert ended.printed.splitlines()[1] == "0 True"
+
+
 async def test_an_attempt_that_starts_a_backend_starts_it_in_its_own_fork(judged):
     source = b"import jax, jax.numpy as jnp\njnp.zeros(3).block_until_ready()\n" + judged.attempt.source
     attempt = msgspec.structs.replace(judged.attempt, source=source)

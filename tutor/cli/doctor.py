@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tutor.cli.errors import ExitCode
-from tutor.cli.machine import Check, Devices, devices, isolation, platform_check, terminal, version
+from tutor.cli.isolation import isolation, proved
+from tutor.cli.machine import Check, Devices, devices, platform_check, terminal, version
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, paint, wrap
 from tutor.ladder.libtpu import libtpu_command
@@ -22,9 +23,10 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("--", "yellow"), "problem": ("!!", 
 def doctor(session: Session, as_json: bool) -> int:
     """Python, JAX, libtpu, the TPU and who holds it, terminal, isolation, workspace."""
     found = devices()
-    checks = [*_software(session), *_tpu(found), terminal(), *isolation(), *_folders(session)]
+    jail = proved()
+    checks = [*_software(session), *_tpu(found), terminal(), *isolation(jail), *_folders(session)]
     if as_json:
-        show_json({"checks": checks, "devices": found, "libtpu_command": libtpu_command()})
+        show_json({"checks": checks, "devices": found, "isolation": jail, "libtpu_command": libtpu_command()})
         return ExitCode.DONE
     width = max(len(c.name) for c in checks)
     for check in checks:

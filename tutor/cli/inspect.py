@@ -24,7 +24,11 @@ from tutor.protocol import StageName, Verdict
 @click.option("--chip", metavar="NAMES", help="Compile for these chips instead of v5e,v6e.")
 @click.option("--watch", is_flag=True, help="Inspect again whenever a Python file of its folder is saved.")
 @click.option("--tui", is_flag=True, help="Show FILE in the tutor's screen: edit it, and every save inspects it.")
-@click.option("--jail", is_flag=True, help="Run FILE as an attempt is run: it cannot import from your folders.")
+@click.option(
+    "--jail",
+    is_flag=True,
+    help="Run FILE as an attempt is run, in a jail: of yours it sees its own folder only, and cannot write there.",
+)
 @json_option
 @pass_session
 def inspect(

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
-
-_LANDLOCK_CREATE_RULESET = 444
-_LANDLOCK_VERSION = 1
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -93,44 +89,6 @@ def platform_check() -> Check:
     if sys.platform == "win32":
         return Check("python", "problem", detail, "On Windows, run kerneltutor inside WSL.")
     return Check("python", "missing", detail, "Here `compile`, the estimate and the stronger jails are not available.")
-
-
-def isolation() -> list[Check]:
-    """What the jail of attempts can be made of. Runs use tier C, limits, today; the others say what is possible."""
-    problem = bubblewrap_problem()
-    abi = landlock_abi()
-    tier_a = (
-        Check("bubblewrap", "missing", problem) if problem else Check("bubblewrap", "ok", "works (tier A possible)")
-    )
-    tier_b = Check("landlock", "ok", f"version {abi} (tier B possible)")
-    return [
-        Check("isolation", "ok", "tier C: limits, own session, clean environment, private home"),
-        tier_a,
-        tier_b if abi else Check("landlock", "missing", "not in this kernel"),
-    ]
-
-
-def bubblewrap_problem() -> str | None:
-    """Why bubblewrap cannot be used, or None. It is tried, as being installed does not mean being allowed."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return "bwrap is not installed"
-    command = [program, "--unshare-all", "--ro-bind", "/", "/", "--die-with-parent", "true"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bwrap does not run: {error}"
-    return None if done.returncode == 0 else f"bwrap is not allowed here: {done.stderr.strip() or done.returncode}"
-
-
-def landlock_abi() -> int:
-    """The version of Landlock in this kernel; 0 for none."""
-    if sys.platform != "linux":
-        return 0
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    return max(0, int(libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)))
 
 
 def _entries(folder: Path) -> Iterable[Path]:

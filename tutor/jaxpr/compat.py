@@ -26,6 +26,7 @@ from jax._src.core import Literal as Constant
 from jax._src.export import _export
 from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import tpu as tpu_dialect
+from jax._src.lib.mlir.dialects import hlo
 from jax._src.named_sharding import UNSPECIFIED
 from jax._src.pallas import core as pallas_core
 from jax._src.state import indexing
@@ -39,8 +40,9 @@ __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
     "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_dims",
     "index_steps", "input_effect", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants",
-    "mosaic_modules", "name_kernels", "new_shape", "operations", "position", "preload", "space", "target",
-    "target_chip", "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels", "written_at",
+    "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "space",
+    "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels",
+    "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -145,6 +147,14 @@ def mlir_modules(exported: jax.export.Exported) -> Iterator[tuple[Any, list[tupl
                 if body is not None:
                     found.append((call, ir.Module.parse(body)))
         yield module, found
+
+
+@contextmanager
+def outer_module(exported: jax.export.Exported) -> Iterator[Any]:
+    """The parsed StableHLO module of an artifact; what is inside its kernels stays text. Takes a millisecond."""
+    with mlir.make_ir_context() as context:
+        context.allow_unregistered_dialects = True
+        yield hlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)
 
 
 def operations(operation: Any) -> Iterator[Any]:

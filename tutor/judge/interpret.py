@@ -11,6 +11,7 @@ import numpy as np
 from tutor.findings import finding
 from tutor.judge.compare import Comparison, compare
 from tutor.judge.given import truth
+from tutor.judge.scan import scan
 from tutor.judge.steps import block_shapes, step_finder, stores
 from tutor.judge.tolerance import is_float
 from tutor.protocol import CaseResult, CaseSpec, Finding
@@ -20,10 +21,14 @@ from tutor.workers.arrays import Array, dtype_named
 
 def interpret(job: InterpretJob) -> Judged:
     """Judge one case on every seed; the first seed that fails is the one reported, else the worst error seen."""
-    refused = _does_not_fit(job)
+    against = scan(job.artifact, job.case.name, own=job.given is not None)
+    if against:
+        return _judged(job.case, None, against)
+    exported = jax.export.deserialize(bytearray(job.artifact))
+    refused = _does_not_fit(exported, job.case)
     if refused:
         return _judged(job.case, None, [refused])
-    run = runner(jax.export.deserialize(bytearray(job.artifact)))
+    run = runner(exported)
     oracle = truth(job.oracle, job.given)
     unreferenced = job.given is not None and job.given.simulated
     worst: Comparison | None = None
@@ -108,16 +113,15 @@ def _nan_out_of_nothing(inputs: Iterable[Array], got: Sequence[Array], case: Cas
     return None
 
 
-def _does_not_fit(job: InterpretJob) -> Finding | None:
+def _does_not_fit(exported: jax.export.Exported, case: CaseSpec) -> Finding | None:
     """The artifact must take the case's inputs and give its outputs, whatever the stager said of it."""
-    exported = jax.export.deserialize(bytearray(job.artifact))
     takes = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in exported.in_avals]
     gives = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in exported.out_avals]
-    inputs = [(tuple(spec.shape), dtype_named(spec.dtype)) for spec in job.case.inputs]
-    outputs = [(tuple(spec.shape), dtype_named(spec.dtype)) for spec in job.case.outputs]
+    inputs = [(tuple(spec.shape), dtype_named(spec.dtype)) for spec in case.inputs]
+    outputs = [(tuple(spec.shape), dtype_named(spec.dtype)) for spec in case.outputs]
     if takes == inputs and (gives == outputs or not outputs):
         return None
-    return finding("KT204", "The program takes or gives other arrays than the exercise asks for.", case=job.case.name)
+    return finding("KT204", "The program takes or gives other arrays than the exercise asks for.", case=case.name)
 
 
 def _judged(case: CaseSpec, outcome: Comparison | None, findings: list[Finding]) -> Judged:

@@ -11,10 +11,24 @@ from tutor.findings import finding
 from tutor.judge.given import configure
 from tutor.judge.interpret import interpret
 from tutor.judge.oracle import BrokenOracle, Oracle
+from tutor.judge.scan import scan
 from tutor.judge.simulated import compare_simulated
 from tutor.judge.structure import structure
 from tutor.judge.witness import cross_examine
-from tutor.wire import Broken, CompareJob, Inputs, InputsJob, InterpretJob, Job, Judged, Ruled, StructureJob, WitnessJob
+from tutor.wire import (
+    Broken,
+    CompareJob,
+    Inputs,
+    InputsJob,
+    InterpretJob,
+    Job,
+    Judged,
+    Ruled,
+    ScanJob,
+    Scanned,
+    StructureJob,
+    WitnessJob,
+)
 from tutor.workers.arrays import pack
 from tutor.workers.forkserver import Send
 
@@ -36,6 +50,8 @@ def run(job: Job, send: Send) -> None:
             send(_timed(compare_simulated(job), began))
         elif isinstance(job, StructureJob):
             send(Ruled(findings=structure(job), seconds=time.monotonic() - began))
+        elif isinstance(job, ScanJob):
+            send(Scanned(findings=scan(job.artifact, job.case, own=job.own)))
         elif isinstance(job, WitnessJob):
             send(Ruled(findings=cross_examine(job), seconds=time.monotonic() - began))
         else:

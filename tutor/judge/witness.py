@@ -11,14 +11,12 @@ from collections.abc import Sequence
 import jax.export
 
 from tutor.findings import finding
+from tutor.jaxpr.census import KERNEL_CALLS
 from tutor.jaxpr.lowered import Lowered, LoweredKernel, read_lowered
 from tutor.judge.ablation import CannotAblate, ablate
 from tutor.judge.oracle import Oracle
 from tutor.protocol import CaseFacts, Finding, KernelFacts
 from tutor.wire import WitnessJob
-
-CALLS = frozenset({"tpu_custom_call", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
-"""Custom calls that a program of kernels makes; any other runs code that no judge has seen."""
 
 _DTYPES = {"float32": "f32", "int32": "i32", "uint32": "i32", "bfloat16": "bf16", "float16": "f16"}
 
@@ -48,7 +46,7 @@ def compare_witnesses(artifact: bytes, facts: CaseFacts) -> list[Finding]:
 def contradictions(lowered: Lowered, facts: CaseFacts) -> list[tuple[str, int | None]]:
     """What the artifact says otherwise than the facts, in words, with the line of the kernel that it is about."""
     found: list[tuple[str, int | None]] = []
-    strange = sorted(set(lowered.calls) - CALLS)
+    strange = sorted(set(lowered.calls) - KERNEL_CALLS)
     if strange:
         found.append((f"The lowered program calls {', '.join(strange)}, which is no kernel.", None))
     beside = set(lowered.outside) - _told_by_bools(facts)

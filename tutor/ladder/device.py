@@ -107,7 +107,7 @@ async def _artifact(runs: Runs, program: Attempt, case: CaseSpec, platform: Lite
     data: bytes | None = None
     async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], [platform], RUN_LIMITS)):
         if isinstance(answer, Artifact):
-            data = answer.data
+            data = (await runs.scanned(answer)).data
     return data
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
 import os
 import sys
@@ -16,6 +17,7 @@ from tutor.findings import finding
 from tutor.ladder.check import AVAILABLE, Check, Ladder, follow, our_fault, trace_of
 from tutor.ladder.endings import ending
 from tutor.ladder.events import Event, KernelsTraced, StageStarted
+from tutor.ladder.jailed import JailedWorker
 from tutor.ladder.runs import RUN_LIMITS, Failed
 from tutor.ladder.subject import Subject, wanted_stages
 from tutor.ladder.verdict import stage_result
@@ -35,21 +37,27 @@ class Inspector:
     `trace`, `aclose`.
 
     `function` is judged. Without `jail` the file may import from its own folder, the working directory and all of the
-    user's Python environment; with it, it runs as an attempt at an exercise does. `chips` are those to compile for."""
+    user's Python environment; with it, it runs as an attempt at an exercise does, and can read its own folder besides.
+    `chips` are those to compile for."""
 
     def __init__(self, function: str = "run", *, jail: bool = False, chips: Sequence[str] | None = None) -> None:
         self.function = function
         self.jail = jail
         self.chips = tuple(chips or DEFAULT_CHIPS)
         self._ladder = Ladder() if jail else Ladder(open_worker())
+        self._visible: Path | None = None
 
     def stages(self, exercise: object) -> Sequence[StageName]:
         """The stages of a whole inspection, in order."""
         return AVAILABLE
 
     async def warm(self) -> None:
-        """Start the workers ahead of the first check."""
-        await self._ladder.warm()
+        """Start the workers ahead of the first check. The jail is built when it is known what is to be seen in it."""
+        if self.jail:
+            judges = (self._ladder.judge.start(), self._ladder.compiler.start())
+            await asyncio.gather(*judges, return_exceptions=True)
+        else:
+            await self._ladder.warm()
 
     async def check(
         self,
@@ -65,6 +73,8 @@ class Inspector:
         iterator stops every run of it."""
         stages = wanted_stages(target, AVAILABLE) if only is None else tuple(s for s in AVAILABLE if s in only)
         yield StageStarted(name="load")
+        if self.jail:
+            await self._show(Path(path).resolve().parent)
         attempt = self._attempt(source, str(path))
         prepared = await self._prepare(attempt) if isinstance(attempt, Attempt) else attempt
         if isinstance(prepared, Prepared) and isinstance(attempt, Attempt):
@@ -95,12 +105,17 @@ class Inspector:
         config = config_of(source)
         if isinstance(config, Finding):
             return stage_result("load", [config])
-        own = OwnFile(config)
-        if not self.jail:
-            here = str(Path.cwd())
-            folder = str(Path(path).resolve().parent)
-            own = OwnFile(config, list(dict.fromkeys([folder, here])), here)
-        return Attempt(source, path, self.function, own)
+        folder = str(Path(path).resolve().parent)
+        here = str(Path.cwd())
+        own = OwnFile(config, list(dict.fromkeys([folder, here])), here)
+        return Attempt(source, path, self.function, OwnFile(config, [folder]) if self.jail else own)
+
+    async def _show(self, folder: Path) -> None:
+        """Start the jail anew with this folder to be seen in it, unless it is seen already."""
+        if folder != self._visible:
+            await self._ladder.stage.aclose()
+            self._ladder.stage = JailedWorker("tutor.stage", shown=[folder])
+            self._visible = folder
 
     async def _prepare(self, attempt: Attempt) -> Prepared | StageResult:
         """The file's arguments and wanted outputs, or the result of `load` that says why there are none."""

@@ -39,6 +39,7 @@ async def lower(runs: Runs) -> Lowering:
     try:
         async for answer in stream:
             if isinstance(answer, Artifact):
+                answer = await runs.scanned(answer)
                 findings += answer.findings
                 programs.setdefault(answer.case, answer.jaxpr_sha256)
                 made[answer.case] = made.get(answer.case, True) and answer.data is not None

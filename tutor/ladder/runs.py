@@ -8,12 +8,14 @@ import hashlib
 from collections.abc import AsyncIterator
 from typing import Literal
 
+import msgspec
+
 from tutor.findings import finding
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.subject import Subject
 from tutor.ladder.worker import Worker
-from tutor.protocol import CaseSpec, Limits
-from tutor.wire import ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job
+from tutor.protocol import CaseSpec, Finding, Limits
+from tutor.wire import Artifact, ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job, ScanJob, Scanned
 
 TRACE_LIMITS = Limits(wall_seconds=10)
 RUN_LIMITS = Limits(wall_seconds=20)
@@ -84,6 +86,22 @@ class Runs:
             for case in self.subject.cases
             if any(spec.dtype.startswith(("int", "uint")) for spec in case.inputs)
         }
+
+    async def scanned(self, made: Artifact) -> Artifact:
+        """An artifact as it may be used: where the judge has something against it, it is a finding without data."""
+        if made.data is None:
+            return made
+        against: list[Finding] | None = None
+        job = ScanJob(made.data, made.case, own=self.subject.given is not None)
+        async for answer in self.ask(self.judge, job, at_once=True):
+            if isinstance(answer, Scanned):
+                against = answer.findings
+            elif isinstance(answer, Broken):
+                raise Failed(answer)
+        if against is None:
+            message = "What came out of the run could not be read as a program: the attempt to read it ended early."
+            against = [finding("KT812", message, case=made.case)]
+        return msgspec.structs.replace(made, data=None, mosaic=None, findings=against) if against else made
 
     def artifacts(self, platform: Literal["cpu", "tpu"]) -> Stream:
         """Start exporting every case in the background."""

@@ -59,6 +59,7 @@ async def lowered(runs: Runs, program: Attempt, case: CaseSpec, values: bytes) -
         return made
     async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], ["tpu"], RUN_LIMITS, chips)):
         if isinstance(answer, Artifact):
+            answer = await runs.scanned(answer)
             made.findings.extend(answer.findings)
             if chips[0] in answer.chips:
                 made.findings.extend(another_program(traced, case.name, answer.jaxpr_sha256))

@@ -13,8 +13,8 @@ from itertools import count
 import msgspec
 
 from tutor.ladder.isolation import Isolation
-from tutor.wire import Began, Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
-from tutor.workers.frames import HEADER, frame
+from tutor.wire import Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
+from tutor.workers.frames import HEADER, BadFrame, FrameBuffer, frame
 
 STDERR_TAIL = 4000
 
@@ -36,6 +36,22 @@ class BadAnswer(Exception):
         self.module = module
 
 
+class _Answers:
+    """What has come of one run: whole frames, then `Ended`; None if the server is gone."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[bytes | BadFrame | Ended | None] = asyncio.Queue()
+        self._frames = FrameBuffer()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the run. After a frame that is none, nothing more of it can be read."""
+        try:
+            for body in self._frames.feed(data):
+                self.queue.put_nowait(body)
+        except BadFrame as error:
+            self.queue.put_nowait(error)
+
+
 class Worker:
     """One server process: `python -I -m MODULE` in a clean environment, unless other ones are given.
 
@@ -52,7 +68,7 @@ class Worker:
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._ids = count(1)
-        self._runs: dict[int, asyncio.Queue[Piece | Ended | None]] = {}
+        self._runs: dict[int, _Answers] = {}
         self._readers: list[asyncio.Task[None]] = []
         self._tail = bytearray()
         self._decode_reply = msgspec.msgpack.Decoder(Reply).decode
@@ -102,13 +118,13 @@ class Worker:
 
     async def _answers(self, job: Job) -> AsyncGenerator[Body | Ended]:
         number = next(self._ids)
-        queue: asyncio.Queue[Piece | Ended | None] = asyncio.Queue()
-        self._runs[number] = queue
+        answers = self._runs[number] = _Answers()
         ended = False
         try:
-            await self._send(Start(id=number, job=job))
+            data = msgspec.msgpack.encode(job)
+            await self._send(Start(id=number, size=len(data), limits=job.limits), data)
             while not ended:
-                reply = await queue.get()
+                reply = await answers.queue.get()
                 if reply is None:
                     ended = True
                     raise WorkerDied(self.module, self._tail_text())
@@ -154,18 +170,20 @@ class Worker:
         # asyncio leaves the transport's pipes to the collector, which warns after the loop has closed
         process._transport.close()  # type: ignore[attr-defined]
 
-    def _body(self, piece: Piece) -> Body:
+    def _body(self, body: bytes | BadFrame) -> Body:
         try:
-            return self._decode_body(piece.body)
-        except msgspec.MsgspecError as error:
+            if isinstance(body, BadFrame):
+                raise body
+            return self._decode_body(body)
+        except (msgspec.MsgspecError, BadFrame) as error:
             raise BadAnswer(self.module, str(error)) from None
 
-    async def _send(self, request: Start | Cancel) -> None:
+    async def _send(self, request: Start | Cancel, data: bytes = b"") -> None:
         process = self._process
         if process is None or process.stdin is None:
             raise WorkerDied(self.module, self._tail_text())
         try:
-            process.stdin.write(frame(msgspec.msgpack.encode(request)))
+            process.stdin.write(frame(msgspec.msgpack.encode(request)) + data)
             await process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
             raise WorkerDied(self.module, self._tail_text()) from None
@@ -179,16 +197,21 @@ class Worker:
             return None
 
     async def _read_replies(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
         while (reply := await self._next_reply(process)) is not None:
-            if isinstance(reply, Piece | Ended):
-                queue = self._runs.get(reply.id)
-                if queue is not None:
-                    queue.put_nowait(reply)
-            elif isinstance(reply, Began):
-                pass
+            answers = self._runs.get(reply.id) if isinstance(reply, Piece | Ended) else None
+            if isinstance(reply, Piece):
+                try:
+                    data = await process.stdout.readexactly(reply.size)
+                except (asyncio.IncompleteReadError, ConnectionResetError):
+                    break
+                if answers is not None:
+                    answers.feed(data)
+            elif isinstance(reply, Ended) and answers is not None:
+                answers.queue.put_nowait(reply)
         self.hello = None
-        for queue in self._runs.values():
-            queue.put_nowait(None)
+        for answers in self._runs.values():
+            answers.queue.put_nowait(None)
 
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None

@@ -10,6 +10,7 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.protocol import CaseSpec, Finding
+from tutor.stage.explain.jail import refused_by_jail
 from tutor.stage.explain.loading import EntryMissing, explain_load, signature_finding
 from tutor.stage.explain.safely import safely
 from tutor.wire import Attempt
@@ -51,7 +52,12 @@ def load_module(attempt: Attempt) -> ModuleType:
         raise
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the attempt's too
         problem = error
-        explained = safely(lambda: explain_load(problem, text, attempt.path, attempt.entry), problem, "KT103")
+
+        def explain() -> Finding:
+            refused = refused_by_jail(problem, attempt.path)
+            return refused or explain_load(problem, text, attempt.path, attempt.entry)
+
+        explained = safely(explain, problem, "KT103")
         raise CannotLoad(explained) from None
     return module
 

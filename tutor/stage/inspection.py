@@ -242,12 +242,15 @@ def _in_own_words(found: Finding, own: OwnFile) -> Finding:
         return found
     missing = re.search(r"No module named '([^']*)'", found.raw or "")
     name = f"`{missing[1]}`" if missing else "one of its modules"
-    if own.import_from:
+    if own.folder is not None:
         message = f"The file imports {name}, which is neither beside it, nor in the working directory, nor installed."
         hint = "Install it into the environment that kerneltutor runs in, or set PYTHONPATH."
     else:
-        message = f"The file imports {name}. In the jail it may import only what is installed beside the tutor."
-        hint = "Leave out --jail, if you trust the file: then its own folder and your environment are importable."
+        message = (
+            f"The file imports {name}. In the jail it may import what is installed beside the tutor, and what stands "
+            "in its own folder."
+        )
+        hint = "Leave out --jail, if you trust the file: then the working directory and your environment are too."
     return msgspec.structs.replace(found, message=message, hint=hint)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.protocol import CaseSpec, Finding
+from tutor.stage.explain.jail import refused_by_jail
 from tutor.stage.explain.safely import safely
 from tutor.stage.explain.tracing import explain_trace
 from tutor.workers.arrays import dtype_named
@@ -46,7 +47,9 @@ def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chip:
         raise
     except BaseException as error:  # SystemExit is the attempt's too
         problem = error
-        explained = safely(lambda: explain_trace(problem, text, path), problem, "KT110")
+        explained = safely(
+            lambda: refused_by_jail(problem, path) or explain_trace(problem, text, path), problem, "KT110"
+        )
         raise CannotTrace(_with_case(explained, case)) from None
     other = _other_outputs(jax.tree.leaves(outputs), case)
     if other:

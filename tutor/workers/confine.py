@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tutor.protocol import Limits
+from tutor.protocol import Limits, Tier
 from tutor.workers import landlock, seccomp
 from tutor.workers.jail import Jail
 from tutor.workers.kernel import drop_capabilities, prctl
@@ -21,6 +21,7 @@ GIB = 1 << 30
 OPEN_FILES = 512
 JAIL_THREADS = 4096
 """In tier A users are counted for the jail alone, so their threads can be limited. The server's watch is nearer."""
+_LOCKED: list[Tier] = []
 ENTRIES = 5_000
 """A run with more files and folders than this in its home counts as one that fills the disk."""
 
@@ -75,6 +76,12 @@ def lock(jail: Jail, home: Path) -> None:
     if jail.tier == "B" or landlock.version():
         landlock.restrict([*jail.read, *PROCESS], names=jail.names, write=[str(home)], devices=DEVICES)
     seccomp.install()
+    _LOCKED.append(jail.tier)
+
+
+def locked() -> bool:
+    """Whether this process is locked into a jail of tier A or B."""
+    return bool(_LOCKED)
 
 
 def die_with_parent(parent: int) -> None:

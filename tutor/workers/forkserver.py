@@ -3,12 +3,17 @@
 The server imports what its jobs need once and never runs a job itself, so it stays clean: it starts no JAX backend
 and no threads. It reads `Start` and `Cancel` from stdin, and writes `Hello`, then `Began`, `Piece` and `Ended` to
 stdout. Each child has its own session, limits and temporary home; what it prints is collected as text.
+
+Every child is a copy of the server's memory, so the server holds nothing of one run that another must not see: a child
+reads its job itself, and the kernel moves its answers to the front.
 """
 
 from __future__ import annotations
 
+import array
 import contextlib
 import faulthandler
+import fcntl
 import gc
 import os
 import selectors
@@ -17,6 +22,7 @@ import signal
 import socket
 import sys
 import tempfile
+import termios
 import time
 import traceback
 from collections.abc import Callable
@@ -29,7 +35,7 @@ import msgspec
 from tutor.protocol import Limits
 from tutor.wire import Began, Body, Broken, Cancel, Ended, Hello, How, Job, Piece, ProofJob, Reply, Request, Start
 from tutor.workers import confine
-from tutor.workers.frames import BadFrame, FrameBuffer, write_frame
+from tutor.workers.frames import read_exactly, read_frame, write_all, write_frame
 from tutor.workers.jail import Jail
 from tutor.workers.proof import prove
 
@@ -44,6 +50,8 @@ FILES, FILES_BYTES = 100, 64 << 20
 LIMIT_EXIT = 77
 MEMORY_EXIT = 78
 READ_SIZE = 1 << 20
+SPLICE = hasattr(os, "splice")
+"""Moving from pipe to pipe inside the kernel; elsewhere than on Linux bytes pass through the server."""
 
 
 @dataclass
@@ -57,7 +65,6 @@ class Run:
     replies: int
     output: int
     began: float
-    frames: FrameBuffer
     received: int = 0
     printed: bytearray = field(default_factory=bytearray)
     how: How | None = None
@@ -84,7 +91,6 @@ class Server:
         os.dup2(null, 1)
         self._selector = selectors.DefaultSelector()
         self._runs: dict[int, Run] = {}
-        self._incoming = FrameBuffer()
         self._decode = msgspec.msgpack.Decoder(Request).decode
         self._looked = 0.0
         self._sweepers: set[int] = set()
@@ -125,56 +131,76 @@ class Server:
             raise EOFError from None
 
     def _read_requests(self) -> None:
-        data = os.read(self._requests, READ_SIZE)
-        if not data:
-            raise EOFError
-        for body in self._incoming.feed(data):
-            request = self._decode(body)
-            if isinstance(request, Start):
-                self._start(request)
-            elif isinstance(request, Cancel) and request.id in self._runs:
-                run = self._runs[request.id]
-                run.how = run.how or "cancelled"
-                self._kill(run)
+        request = self._decode(read_frame(self._requests))
+        if isinstance(request, Start):
+            self._start(request)
+        elif isinstance(request, Cancel) and request.id in self._runs:
+            run = self._runs[request.id]
+            run.how = run.how or "cancelled"
+            self._kill(run)
 
     # ------------------------------------------------------------ one run
 
     def _start(self, start: Start) -> None:
-        limits = start.job.limits
         home = Path(tempfile.mkdtemp(prefix="kerneltutor-"))
         reply_read, reply_write = os.pipe()
         output_read, output_write = os.pipe()
+        taken_read, taken_write = os.pipe()
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
-            handler = _prove if isinstance(start.job, ProofJob) else self._handler
-            _child(handler, start.job, self._jail, home, server, reply_write, output_write)
-        os.close(reply_write)
-        os.close(output_write)
-        run = Run(
-            start.id, pid, limits, home, reply_read, output_read, time.monotonic(), FrameBuffer(limits.reply_bytes)
-        )
+            job = self._take(start.size, taken_write)
+            _child(self._handler, job, self._jail, home, server, reply_write, output_write)
+        for descriptor in (reply_write, output_write, taken_write):
+            os.close(descriptor)
+        with os.fdopen(taken_read, "rb") as taken:
+            if not taken.read(1):
+                raise EOFError  # nobody knows how much of its job the child has read
+        run = Run(start.id, pid, start.limits, home, reply_read, output_read, time.monotonic())
         self._runs[start.id] = run
-        for descriptor, read in ((reply_read, self._read_replies), (output_read, self._read_output)):
-            os.set_blocking(descriptor, False)
+        os.set_blocking(output_read, False)
+        for descriptor, read in ((reply_read, self._pass_on), (output_read, self._read_output)):
             self._selector.register(descriptor, selectors.EVENT_READ, lambda read=read, run=run: read(run))
         self._say(Began(id=start.id, group=pid))
 
-    def _read_replies(self, run: Run) -> bool:
-        """Pass on what has arrived; False when nothing more will come now."""
-        data = self._read(run.replies)
-        if not data:
-            return False
-        run.received += len(data)
+    def _take(self, size: int, taken: int) -> bytes:
+        """In the child: the bytes of its job. The server waits for so long."""
         try:
-            if run.received > run.limits.reply_bytes:
-                raise BadFrame("too many bytes")
-            for body in run.frames.feed(data):
-                self._say(Piece(id=run.id, body=body))
-        except BadFrame:
+            data = read_exactly(self._requests, size)
+            os.write(taken, b"1")
+        except (OSError, EOFError):
+            os._exit(LIMIT_EXIT)
+        return data
+
+    def _pass_on(self, run: Run) -> bool:
+        """Hand on what a run has answered, without looking at it; False when nothing more will come now."""
+        waiting = array.array("i", [0])
+        fcntl.ioctl(run.replies, termios.FIONREAD, waiting)
+        size = min(waiting[0], READ_SIZE)
+        if not size:  # it is readable, so this is its end
+            self._forget(run.replies)
+            return False
+        run.received += size
+        if run.received > run.limits.reply_bytes:
+            os.read(run.replies, size)
             run.how = run.how or "reply"
             self._kill(run)
+        else:
+            self._say(Piece(id=run.id, size=size))
+            self._move(run.replies, size)
         return True
+
+    def _move(self, source: int, size: int) -> None:
+        try:
+            while size:
+                size -= os.splice(source, self._answers, size) if SPLICE else self._copy(source, size)
+        except BrokenPipeError:
+            raise EOFError from None
+
+    def _copy(self, source: int, size: int) -> int:
+        data = os.read(source, size)
+        write_all(self._answers, data)
+        return len(data)
 
     def _read_output(self, run: Run) -> bool:
         data = self._read(run.output)
@@ -188,9 +214,12 @@ class Server:
         except BlockingIOError:
             return b""
         if not data:
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(descriptor)
+            self._forget(descriptor)
         return data
+
+    def _forget(self, descriptor: int) -> None:
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(descriptor)
 
     def _enforce(self) -> None:
         now = time.monotonic()
@@ -219,13 +248,12 @@ class Server:
         if status is None:
             with contextlib.suppress(ChildProcessError):
                 _, status = os.waitpid(run.pid, 0)
-        while self._read_replies(run):
+        while self._pass_on(run):
             pass
         while self._read_output(run):
             pass
         for descriptor in (run.replies, run.output):
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(descriptor)
+            self._forget(descriptor)
             os.close(descriptor)
         self._remove(run.home)
         del self._runs[run.id]
@@ -279,16 +307,12 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _prove(job: Job, send: Send) -> None:
-    assert isinstance(job, ProofJob)
-    prove(job, send)
-
-
-def _child(handler: Handler, job: Job, jail: Jail, home: Path, server: int, replies: int, output: int) -> NoReturn:
+def _child(handler: Handler, data: bytes, jail: Jail, home: Path, server: int, replies: int, output: int) -> NoReturn:
     """Everything a forked child does. It leaves by `os._exit`, so nothing of the server runs twice."""
     code = 0
     try:
         gc.unfreeze()
+        job = msgspec.msgpack.decode(data, type=Job)
         limits = job.limits
         confine.confine(limits, jail, home, server, {replies}, output)
         faulthandler.dump_traceback_later(max(limits.wall_seconds - LAST_WORDS_SECONDS, 0.1))
@@ -297,7 +321,10 @@ def _child(handler: Handler, job: Job, jail: Jail, home: Path, server: int, repl
             write_frame(replies, msgspec.msgpack.encode(body))
 
         try:
-            handler(job, send)
+            if isinstance(job, ProofJob):
+                prove(job, send)
+            else:
+                handler(job, send)
         except MemoryError:
             code = MEMORY_EXIT
         except Exception as error:

@@ -41,6 +41,27 @@ def frame(body: bytes) -> bytes:
 
 def write_frame(descriptor: int, body: bytes) -> None:
     """Write one frame, whole, to a blocking descriptor."""
-    view = memoryview(frame(body))
+    write_all(descriptor, frame(body))
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data` to a blocking descriptor."""
+    view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def read_frame(descriptor: int) -> bytes:
+    """The body of the next frame of a blocking descriptor; `EOFError` if there is none."""
+    return read_exactly(descriptor, int.from_bytes(read_exactly(descriptor, HEADER), "big"))
+
+
+def read_exactly(descriptor: int, count: int) -> bytes:
+    """So many bytes of a blocking descriptor; `EOFError` if there are fewer."""
+    data = bytearray()
+    while len(data) < count:
+        more = os.read(descriptor, count - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return bytes(data)

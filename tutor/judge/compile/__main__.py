@@ -24,14 +24,14 @@ from tutor.wire import (
     CompileJob,
     Ended,
     Hello,
+    Job,
     Piece,
     ProofJob,
     Reply,
     Request,
-    Start,
 )
 from tutor.workers.confine import die_with_parent, lock
-from tutor.workers.frames import HEADER, write_frame
+from tutor.workers.frames import frame, read_exactly, read_frame, write_all, write_frame
 from tutor.workers.jail import Jail, jail_named
 from tutor.workers.proof import prove
 
@@ -64,21 +64,24 @@ def _serve(requests: int, answers: int, folder: Path, jail: Jail) -> None:
 
     versions = _load(folder)
     say(Hello(versions=versions, isolation=jail.tier))
-    decode = msgspec.msgpack.Decoder(Request).decode
+    decode, decode_job = msgspec.msgpack.Decoder(Request).decode, msgspec.msgpack.Decoder(Job).decode
     while True:
-        request = decode(_frame(requests))
+        request = decode(read_frame(requests))
         if isinstance(request, Cancel):
             continue  # a compile cannot be stopped half-way; the front does not read its answer any more
+        job = decode_job(read_exactly(requests, request.size))
         say(Began(id=request.id, group=os.getpid()))
         began = time.monotonic()
 
         def send(body: Body, number: int = request.id) -> None:
-            say(Piece(id=number, body=msgspec.msgpack.encode(body)))
+            data = frame(msgspec.msgpack.encode(body))
+            say(Piece(id=number, size=len(data)))
+            write_all(answers, data)
 
-        if isinstance(request.job, ProofJob) and jail.tier != "C":  # a program that is started would take its place
-            prove(request.job, send)
+        if isinstance(job, ProofJob) and jail.tier != "C":  # a program that is started would take its place
+            prove(job, send)
         else:
-            send(_do(request, folder, versions["libtpu"]))
+            send(_do(job, folder, versions["libtpu"]))
         say(Ended(id=request.id, how="done", seconds=time.monotonic() - began))
 
 
@@ -98,8 +101,7 @@ def _load(folder: Path) -> dict[str, str | None]:
     return versions
 
 
-def _do(request: Start, folder: Path, libtpu: str | None) -> Body:
-    job = request.job
+def _do(job: Job, folder: Path, libtpu: str | None) -> Body:
     try:
         if not isinstance(job, CompileJob) or libtpu is None:
             raise TypeError(f"the compile server cannot do {type(job).__name__}")
@@ -112,20 +114,6 @@ def _do(request: Start, folder: Path, libtpu: str | None) -> Body:
     finally:
         for left in folder.iterdir():
             left.unlink(missing_ok=True)
-
-
-def _frame(descriptor: int) -> bytes:
-    return _exactly(descriptor, int.from_bytes(_exactly(descriptor, HEADER), "big"))
-
-
-def _exactly(descriptor: int, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        more = os.read(descriptor, count - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return bytes(data)
 
 
 if __name__ == "__main__":
