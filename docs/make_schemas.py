@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from tutor.grade.overrides import OverrideFile
+from tutor.grade.records import GradeRecord, StudentReport
 from tutor.protocol import CommandError, Verdict
 from tutor.record import Document
 from tutor.sets import ExerciseManifest, SetManifest
@@ -19,6 +21,9 @@ SCHEMAS = {
     "hidden.toml": HiddenManifest,
     "verdict": Verdict,
     "error": CommandError,
+    "record": GradeRecord,
+    "report": StudentReport,
+    "overrides.toml": OverrideFile,
     "progress": Document,
     "submission": Submission,
     "pack": Pack,

@@ -11,7 +11,16 @@ import tutor
 
 PACKAGE = Path(tutor.__file__).parent
 VERBS = [f"tutor.cli.{path.stem}" for path in sorted((PACKAGE / "cli").glob("[!_]*.py"))]
-FRONTS = [*VERBS, "tutor.ladder.check", "tutor.ladder.proof", "tutor.sets", "tutor.record", "tutor.findings"]
+FRONTS = [
+    *VERBS,
+    "tutor.grade.run",
+    "tutor.grade.exports",
+    "tutor.ladder.check",
+    "tutor.ladder.proof",
+    "tutor.sets",
+    "tutor.record",
+    "tutor.findings",
+]
 WORKERS = ["tutor.stage.jobs", "tutor.judge.jobs", "tutor.jaxpr.facts", "tutor.workers.forkserver"]
 
 JAX = {"jax", "jaxlib", "libtpu"}

@@ -50,6 +50,11 @@ class Warm:
         self._ladder = self._ladder or Ladder()
         return self._verdict(self._ladder.check(exercise, source, name, target=target))
 
+    def verdict(self, exercise: Exercise, source: bytes, name: str, **options: Any) -> Verdict:
+        """The verdict of a check with any other options of `Ladder.check`."""
+        self._ladder = self._ladder or Ladder()
+        return self._verdict(self._ladder.check(exercise, source, name, **options))
+
     def close(self) -> None:
         """End the workers and the loop."""
         for part in (*self._inspectors.values(), self._ladder):

@@ -202,17 +202,23 @@ class CompileJob(Record, frozen=True, tag="compile"):
     values: bytes = b""
 
 
-class WitnessJob(Record, frozen=True, tag="witness"):
-    """Hold a TPU artifact against the facts of its case, and try what it gives without its kernels.
+class Witness(Record, frozen=True):
+    """A case's TPU artifact, the facts of the case, and seeds for two different sets of inputs."""
 
-    Without an oracle there are no inputs to try it on: then only the facts are compared. `outside`: the exercise lets
-    something compute beside the kernel."""
-
-    oracle: OracleFile | None
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
     seeds: tuple[int, int]
+
+
+class WitnessJob(Record, frozen=True, tag="witness"):
+    """Hold the TPU artifact of every case against its facts, and try what it gives without its kernels.
+
+    All of them in one run: most of what such a run costs is to start XLA. Without an oracle there are no inputs to try
+    it on: then only the facts are compared. `outside`: the exercise lets something compute beside the kernel."""
+
+    oracle: OracleFile | None
+    witnesses: list[Witness]
     outside: bool = False
     limits: Limits = Limits()
 

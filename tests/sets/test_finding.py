@@ -194,7 +194,11 @@ def test_a_package_by_any_of_its_names(package: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("week-on", 'Did you mean "week-one"?'), ("empty", 'The package of the set "empty" (course.none) holds no')],
+    [
+        ("week-on", 'Did you mean "week-one"?'),
+        ("Course-Wor", 'Did you mean "Course-Work"?'),
+        ("empty", 'The package of the set "empty" (course.none) holds no'),
+    ],
 )
 def test_packages_that_are_not_there(package: Path, name: str, words: str) -> None:
     done = program(package, "list", "--set", name)

@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tutor.protocol import Figures
 from tutor.sets import SetError, load_set, open_set
 from tutor.sets.archive import archive_files
 from tutor.sets.key import seed_key
-from tutor.sets.pack import MANIFEST, Audience, Pack, pack, read_pack
+from tutor.sets.pack import pack
+from tutor.sets.packed import MANIFEST, Audience, Pack, read_pack
 
 SECRETS = (b"x * 2\n", b"secret", b"multiplies by three")
 
@@ -38,7 +40,9 @@ def test_an_instructors_pack_holds_everything(tiny: Path) -> None:
     assert files["solutions/seed.key"] == (tiny / "solutions/seed.key").read_bytes()
 
 
-def test_the_hash_is_that_of_the_folder_and_of_both_packs(tiny: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_hash_is_that_of_the_folder_and_of_both_packs(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KERNELTUTOR_DATA", str(tmp_path / "data"))
     mine = load_set(tiny)
     for audience in ("student", "instructor"):
@@ -119,3 +123,21 @@ def test_a_manifest_of_another_version(tiny: Path) -> None:
     manifest: Pack = msgspec.structs.replace(pack(load_set(tiny), "student")[0], schema="kerneltutor.pack/9")
     with pytest.raises(SetError, match=r"this kerneltutor knows kerneltutor\.pack/1"):
         read_pack(msgspec.json.encode(manifest), "hw.zip")
+
+
+def test_figures_go_to_students_and_come_back(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNELTUTOR_DATA", str(tmp_path / "data"))
+    figures = {"scale": [Figures("small", 1, 8192), Figures("wide", 4, None)]}
+    for audience, known in (("student", tuple(figures["scale"])), ("instructor", ())):
+        manifest, data = pack(load_set(tiny), audience, figures)
+        assert manifest.set_sha256 == load_set(tiny).public_sha256
+        archive = tmp_path / f"{audience}.zip"
+        archive.write_bytes(data)
+        assert open_set(archive).exercise("scale").figures == known
+        assert open_set(archive).exercise("guess").figures == ()
+
+
+def test_figures_that_are_none_break_no_folder_silently(tiny: Path) -> None:
+    (tiny / MANIFEST).write_text('{"figures": {"scale": 3}}')
+    with pytest.raises(SetError, match=r"pack\.json cannot be read"):
+        load_set(tiny)

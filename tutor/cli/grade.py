@@ -28,6 +28,7 @@ from tutor.grade.tally import Tally
 from tutor.ladder.check import Ladder
 from tutor.ladder.proof_cache import Proofs
 from tutor.protocol import Tier
+from tutor.record import data_folder
 from tutor.sets import ExerciseSet
 from tutor.sets.key import seed_key
 
@@ -72,7 +73,7 @@ def grade(
     exercises = _whole_set(session.set)
     students = _class_in(folder, out, roster, exercises)
     chips = chips_named(chip)
-    secret = seed_key(exercises, verdict_folder().parent / "keys" / f"{exercises.id}.key")
+    secret = seed_key(exercises, data_folder() / "keys" / f"{exercises.id}.key")
     overrides = read_overrides(out)
     wanted = jobs or max(2, os.cpu_count() or 2)
 
@@ -105,18 +106,20 @@ async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
 async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry_run: bool) -> int:
     told: list[Change] = []
     failed = 0
-    tally = Tally()
+    tally = Tally(run.exercises.slugs)
     with counting("grading", len(run.students.submissions)) as count:
         async for changes in run_class(run, judging, journal):
             for change in changes:
                 failed += change.found.status == "infra_error"
-                if change.kind in ("kept", "lowered") or (dry_run and change.kind != "same"):
+                if change.differs and (dry_run or change.was is not None):
                     told.append(change)
                 if dry_run:
                     tally.add(change.record)
                 elif change.writes:
                     journal.add(change.record)
             count(1)
+    place = {key: number for number, key in enumerate(run.order)}
+    told.sort(key=lambda change: place[change.record.key])
     notes = list(_notes(run, journal, told if not dry_run else []))
     if not dry_run:
         journal.finish(run.order)
@@ -150,6 +153,8 @@ def _class_in(folder: Path, out: Path, roster: Path | None, exercises: ExerciseS
 def _notes(run: Run, journal: Journal, told: list[Change]) -> Iterator[str]:
     for stray in run.students.strays:
         yield f"{stray} is no submission: left out."
+    for name in run.students.missing:
+        yield f"The roster names {name}, which is not in the folder."
     order = set(run.order)
     gone = sorted({student for student, slug in journal.recorded() if (student, slug) not in order})
     if gone:
@@ -164,13 +169,8 @@ def _notes(run: Run, journal: Journal, told: list[Change]) -> Iterator[str]:
 
 
 def _show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None:
-    for change in told:
-        was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
-        words = f"{change.record.student}  {change.record.exercise}  {was} -> "
-        words += f"{change.found.status} {change.found.score:g}"
-        click.echo(one_line(words + ("  (the earlier result stands)" if change.kind == "kept" else "")))
     if told:
-        click.echo()
+        click.echo("\n".join(table([_told(change) for change in told])) + "\n")
     statuses = tally.present
     rows = [["exercise", *statuses, "mean"]]
     for slug, one in tally.exercises.items():
@@ -181,3 +181,11 @@ def _show(tally: Tally, told: list[Change], out: Path, *, dry_run: bool) -> None
             click.echo(f"{slug}: {code} {title}: {count}")
     if not dry_run:
         click.echo(f"\n{out / 'grades.csv'}  {out / 'report.html'}  {out / 'students'}/")
+
+
+def _told(change: Change) -> list[str]:
+    """A change as cells: who, what was recorded, what was found."""
+    was = f"{change.was.status} {change.was.score:g}" if change.was else "nothing"
+    found = f"-> {change.found.status} {change.found.score:g}"
+    note = "the earlier result stands" if change.kind == "kept" else ""
+    return [one_line(change.record.student), change.record.exercise, was, found, note]

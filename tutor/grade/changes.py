@@ -23,6 +23,11 @@ class Change:
     found: GradeRecord
 
     @property
+    def differs(self) -> bool:
+        """Whether what was found is another result, and not the same with another set, other flags or other words."""
+        return self.was is None or (self.found.status, self.found.score) != (self.was.status, self.was.score)
+
+    @property
     def writes(self) -> bool:
         """Whether there is anything to write."""
         return self.was is None or timeless(self.was) != timeless(self.record)

@@ -27,7 +27,7 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 def export(out: Path, journal: Journal, exercises: ExerciseSet, notes: list[str]) -> Tally:
     """Write all files that follow from the records, in one pass over them. `notes` are for the instructor's report."""
-    tally = Tally()
+    tally = Tally(exercises.slugs)
     table = io.StringIO()
     rows = csv.writer(table, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     rows.writerow(COLUMNS)

@@ -1,34 +1,26 @@
 """The files of one submission, read into memory within limits. Nothing is unpacked to disk, no link is followed.
 
-Whatever a submission holds, reading it ends soon: sizes are counted as bytes arrive and never taken from a header."""
+Whatever a submission holds, reading it ends soon: sizes are counted as bytes arrive and never taken from a header. One
+bad entry does not spoil the others, as it would in an exercise set (`sets.archive`, which reads the archives)."""
 
 from __future__ import annotations
 
-import io
 import os
 import stat
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from gzip import GzipFile
 from pathlib import Path, PurePosixPath
-from typing import IO
 
-from tutor.grade.names import ARCHIVES, DEPTH, OTHER_ARCHIVES, inner_name, is_archive, is_junk, readable
+from tutor.grade.names import DEPTH, inner_name, is_archive, is_junk, readable
 from tutor.grade.records import Flag
+from tutor.sets.archive import ArchiveLimits, Refused, members
 
-FILE_BYTES = 1 << 20
-"""The largest attempt."""
-ARCHIVE_BYTES = 16 << 20
-"""The largest archive, as it was handed in."""
-UNPACKED_BYTES = 64 << 20
-"""The most that a tar archive may unpack to; of a zip only the attempts are unpacked."""
-ENTRIES = 10_000
-"""The most files and folders in one submission."""
+LIMITS = ArchiveLimits(files=10_000, file_bytes=1 << 20, total_bytes=64 << 20, archive_bytes=16 << 20)
+"""Files and folders in a submission; bytes of an attempt, of a tar archive when unpacked (of a zip only attempts are
+unpacked), and of an archive as it was handed in."""
 ATTEMPTS = 512
 """The most attempts in one submission."""
+NOT_OPENED = "an archive inside the submission, not opened"
 
 type Wanted = Callable[[PurePosixPath], bool]
 
@@ -57,18 +49,28 @@ class Contents:
     def count(self) -> None:
         """One more entry. `Unreadable` if there are too many."""
         self.entries += 1
-        if self.entries > ENTRIES:
-            raise Unreadable(f"It holds more than {ENTRIES:,} files.")
+        if self.entries > LIMITS.files:
+            raise Unreadable(f"It holds more than {LIMITS.files:,} files.")
 
     def leave_out(self, name: str, why: str) -> None:
         """Something is not looked at."""
         self.left_out.append(f"{readable(name)[:200]}: {why}")
 
-    def add(self, file: File) -> None:
-        """An attempt."""
+    def add(self, name: PurePosixPath, problem: str | None, read: Callable[[], bytes]) -> None:
+        """An attempt. `problem`, or what reading it raises, says why it cannot be read."""
         if len(self.files) >= ATTEMPTS:
             raise Unreadable(f"It holds more than {ATTEMPTS} attempts.")
-        self.files.append(file)
+        data: bytes | None = None
+        if problem is None:
+            try:
+                data = read()
+            except Unreadable as error:
+                problem = str(error)
+            except Refused:
+                problem = f"It is larger than {_size(LIMITS.file_bytes)}."
+            except Exception as error:  # the bytes are a stranger's: whatever a library makes of them
+                problem = f"It is broken ({type(error).__name__})."
+        self.files.append(File(name, data, problem))
 
     def flags(self) -> list[Flag]:
         """What the instructor should know."""
@@ -88,14 +90,29 @@ def read_folder(folder: Path, wanted: Wanted) -> Contents:
 
 def read_archive(path: Path, wanted: Wanted) -> Contents:
     """The wanted files of a zip or tar archive. `Unreadable` if it is no archive, is broken, or is too large."""
-    data = read_regular(path, ARCHIVE_BYTES)
-    read = _read_zip if path.name.lower().endswith(".zip") else _read_tar
+    data = read_regular(path, LIMITS.archive_bytes)
+    found = Contents()
     try:
-        return read(data, wanted)
+        for member in members(data, LIMITS):
+            found.count()
+            name = inner_name(member.name)
+            if name is None:
+                found.leave_out(member.name, "a name that leads out of the archive, or is too long")
+            elif is_junk(name):
+                continue
+            elif wanted(name):
+                found.add(name, member.problem and f"It {member.problem}", member.read)
+            elif member.problem is not None:
+                found.leave_out(member.name, member.problem)
+            elif is_archive(name.name):
+                found.leave_out(member.name, NOT_OPENED)
+    except Refused as refused:
+        raise Unreadable(f"{str(refused)[:1].upper()}{str(refused)[1:]}") from refused
     except Unreadable:
         raise
-    except Exception as error:  # the bytes are a stranger's: the library may stumble over them in any way
+    except Exception as error:  # the bytes are a stranger's: the libraries may stumble over them in any way
         raise Unreadable(f"It cannot be read as an archive ({type(error).__name__}).") from error
+    return found
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -123,110 +140,20 @@ def _walk(folder: Path, inner: PurePosixPath, wanted: Wanted, found: Contents) -
     for entry in entries:
         found.count()
         name = inner / entry.name
+        path = Path(entry.path)
         if is_junk(PurePosixPath(entry.name)):
             continue
-        if entry.is_symlink():
-            found.leave_out(str(name), "a symbolic link, not followed")
-        elif entry.is_dir(follow_symlinks=False):
+        if entry.is_dir(follow_symlinks=False):
             if len(name.parts) > DEPTH:
                 found.leave_out(str(name), "too deep")
             else:
-                _walk(Path(entry.path), name, wanted, found)
-        elif not entry.is_file(follow_symlinks=False):
-            found.leave_out(str(name), "no regular file")
+                _walk(path, name, wanted, found)
         elif wanted(name):
-            found.add(_file(name, lambda path=Path(entry.path): read_regular(path, FILE_BYTES)))  # type: ignore[misc]
-        elif is_archive(entry.name, ARCHIVES + OTHER_ARCHIVES):
-            found.leave_out(str(name), "an archive inside the submission, not opened")
-
-
-def _read_zip(data: bytes, wanted: Wanted) -> Contents:
-    # Every entry of the directory begins with this; the library would read it whole before it can be counted.
-    if data.count(b"PK\x01\x02") > ENTRIES:
-        raise Unreadable(f"It holds more than {ENTRIES:,} files.")
-    found = Contents()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for info in archive.infolist():
-            found.count()
-            name = _inside(info.filename, wanted, found)
-            if name is None or info.is_dir():
-                continue
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG):
-                found.leave_out(info.filename, "a link or a device")
-            elif info.flag_bits & 1:
-                found.add(File(name, None, "It is encrypted."))
-            elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                found.add(File(name, None, "It is packed in a way that is not read here."))
-            else:
-                found.add(_file(name, lambda info=info: _bounded(archive.open(info))))  # type: ignore[misc]
-    return found
-
-
-def _read_tar(data: bytes, wanted: Wanted) -> Contents:
-    found = Contents()
-    packed = io.BytesIO(data)
-    stream = GzipFile(fileobj=packed) if data[:2] == b"\x1f\x8b" else packed
-    with tarfile.open(fileobj=_Counted(stream), mode="r|") as archive:
-        for member in archive:
-            found.count()
-            name = _inside(member.name, wanted, found)
-            if name is None or member.isdir():
-                continue
-            if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-                found.leave_out(member.name, "a link or a device")
-                continue
-            file = archive.extractfile(member)
-            assert file is not None  # it is regular
-            found.add(_file(name, lambda file=file: _bounded(file)))  # type: ignore[misc]
-    return found
-
-
-def _inside(raw: str, wanted: Wanted, found: Contents) -> PurePosixPath | None:
-    """The place of a member if it is wanted; says why it is left out if it is strange."""
-    name = inner_name(raw)
-    if name is None:
-        found.leave_out(raw, "a name that leads out of the archive, or is too long")
-        return None
-    if is_junk(name):
-        return None
-    if wanted(name):
-        return name
-    if is_archive(name.name, ARCHIVES + OTHER_ARCHIVES):
-        found.leave_out(raw, "an archive inside the submission, not opened")
-    return None
-
-
-def _file(name: PurePosixPath, read: Callable[[], bytes]) -> File:
-    try:
-        return File(name, read())
-    except Unreadable as error:
-        return File(name, None, str(error))
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        return File(name, None, f"It is broken ({type(error).__name__}).")
-
-
-def _bounded(file: IO[bytes]) -> bytes:
-    data = file.read(FILE_BYTES + 1)
-    if len(data) > FILE_BYTES:
-        raise Unreadable(f"It is larger than {_size(FILE_BYTES)}.")
-    return data
-
-
-class _Counted(io.RawIOBase):
-    """A stream that ends with `Unreadable` when it has given more than `UNPACKED_BYTES`."""
-
-    def __init__(self, stream: io.BufferedIOBase) -> None:
-        self._stream = stream
-        self._given = 0
-
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes."""
-        data = self._stream.read(size)
-        self._given += len(data)
-        if self._given > UNPACKED_BYTES:
-            raise Unreadable(f"It unpacks to more than {_size(UNPACKED_BYTES)}.")
-        return data
+            found.add(name, None, lambda path=path: read_regular(path, LIMITS.file_bytes))  # type: ignore[misc]
+        elif not entry.is_file(follow_symlinks=False):
+            found.leave_out(str(name), "a link or a special file")
+        elif is_archive(entry.name):
+            found.leave_out(str(name), NOT_OPENED)
 
 
 def _size(count: int) -> str:

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 NAME_LENGTH = 1024
 DEPTH = 32
 JUNK = frozenset({"__MACOSX", "__pycache__", "node_modules", "site-packages"})
-ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
-OTHER_ARCHIVES = (".rar", ".7z", ".xz", ".bz2", ".gz", ".zst", ".lz", ".ipynb")
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2")
+UNREADABLE = (".rar", ".7z", ".tar.xz", ".xz", ".bz2", ".gz", ".zst", ".lz", ".ipynb")
 """What students hand in although it cannot be read; they get their rows all the same."""
 
 # Everything that could move a cursor, change colours, or reorder what is read.
@@ -44,7 +44,7 @@ def is_junk(path: PurePosixPath) -> bool:
     return any(part in JUNK or part.startswith(".") for part in path.parts)
 
 
-def is_archive(name: str, kinds: tuple[str, ...] = ARCHIVES) -> bool:
+def is_archive(name: str, kinds: tuple[str, ...] = ARCHIVES + UNREADABLE) -> bool:
     """Whether a file name ends like an archive's."""
     return name.lower().endswith(kinds)
 
@@ -52,7 +52,7 @@ def is_archive(name: str, kinds: tuple[str, ...] = ARCHIVES) -> bool:
 def without_suffix(name: str) -> str:
     """`ada` of `ada.tar.gz`."""
     lower = name.lower()
-    ending = max((e for e in (*ARCHIVES, *OTHER_ARCHIVES, ".py") if lower.endswith(e)), key=len, default="")
+    ending = max((e for e in (*ARCHIVES, *UNREADABLE, ".py") if lower.endswith(e)), key=len, default="")
     return name[: len(name) - len(ending)] if ending else name
 
 

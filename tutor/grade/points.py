@@ -9,10 +9,9 @@ from tutor.protocol import STAGES, Finding, Record, StageName, Verdict
 
 MAX_SCORE = 1.0
 """Every exercise counts alike; how the stages of one weigh is the exercise's own `[points]`."""
-DECEIT = ("KT390", "KT392", "KT830")
-"""The two witnesses disagree, the stages were given different programs, a forged answer."""
-REFUSED = "KT81"
-"""What the scan of an artifact refuses before anything compiles it."""
+DECEIT = ("KT390", "KT392", "KT810", "KT811", "KT812", "KT815", "KT830")
+"""The two witnesses disagree, the stages were given different programs, the artifact was refused before it was run, the
+jail refused something, a forged answer. Some of it may be an honest mistake: somebody has to look."""
 NOT_THE_KERNEL = ("KT111", "KT380", "KT381")
 """The numbers may be right, but no kernel made them."""
 OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
@@ -34,8 +33,8 @@ def judge(verdict: Verdict) -> Judged:
     file that does nothing loads, traces and lowers as well). A predict exercise is right or it is not."""
     errors = [found for found in _findings(verdict) if found.severity == "error"]
     status = {stage.name: stage.status for stage in verdict.stages}
-    if forged := [found for found in errors if found.code in DECEIT or found.code.startswith(REFUSED)]:
-        return Judged("suspicious", 0.0, _as_flags(forged))
+    if strange := [found for found in errors if found.code in DECEIT]:
+        return Judged("suspicious", 0.0, _as_flags(strange))
     if "error" in status.values():
         return Judged("infra_error", 0.0, [])
     numbers = status.get("interpret")

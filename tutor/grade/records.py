@@ -25,7 +25,8 @@ GradeStatus = Literal[
 - `unconfirmed`: nothing failed, but `interpret` cannot run this kernel, so nobody has confirmed its numbers. No points.
 - `infra_error`: a fault of ours, twice. No points yet, and no word about the attempt: grade again.
 - `suspicious`: the attempt's processes said things that do not go together (two witnesses, two programs, a forged
-  answer, a program that is refused before it is compiled). No points until somebody has looked and overrides it."""
+  answer, a program that is refused before it is run), or tried to get out of the jail. No points until somebody has
+  looked and overrides it."""
 
 STATUSES: tuple[GradeStatus, ...] = (
     "passed", "partial", "failed", "invalid", "timeout", "unconfirmed", "infra_error", "suspicious",

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from tutor.grade.files import FILE_BYTES, Contents, File, Unreadable, read_archive, read_folder, read_regular
-from tutor.grade.names import OTHER_ARCHIVES, Slugs, is_archive, is_junk, readable, without_suffix
+from tutor.grade.files import LIMITS, Contents, File, Unreadable, read_archive, read_folder, read_regular
+from tutor.grade.names import ARCHIVES, Slugs, is_archive, is_junk, readable, without_suffix
 from tutor.grade.records import Flag
 from tutor.grade.roster import Enrolled
 from tutor.sets.errors import SetError
+from tutor.sets.loading import ExerciseSet
+from tutor.sets.submission import MANIFEST, doubts
 
 SEPARATOR = "__"
 """Between the student and the exercise in the name of a single file: `ada__row_sums.py`."""
@@ -59,10 +61,11 @@ class Received:
 
 @dataclass(frozen=True)
 class Class:
-    """All submissions, by student in order, and the entries of FOLDER that are nobody's."""
+    """All submissions, by student in order; entries of FOLDER that are nobody's; entries that only the roster knows."""
 
     submissions: list[Submission]
     strays: list[str]
+    missing: list[str]
 
 
 def find_class(folder: Path, roster: Sequence[Enrolled] | None, slugs: Slugs) -> Class:
@@ -76,6 +79,7 @@ def find_class(folder: Path, roster: Sequence[Enrolled] | None, slugs: Slugs) ->
     students = {row.student: row for row in roster or ()}
     found: dict[str, Submission] = {row.student: Submission(row.student, enrolled=row) for row in roster or ()}
     strays: list[str] = []
+    missing = set(named)
     for item in entries:
         if is_junk(PurePosixPath(item.name)):
             continue
@@ -85,10 +89,11 @@ def find_class(folder: Path, roster: Sequence[Enrolled] | None, slugs: Slugs) ->
             strays.append(shown)
             continue
         student, entry = told
+        missing -= {shown, student}
         row = named.get(shown) or named.get(student) or students.get(student)
         who = row.student if row else student
         found.setdefault(who, Submission(who)).entries.append(entry)
-    return Class([found[student] for student in sorted(found)], strays)
+    return Class([found[student] for student in sorted(found)], strays, sorted(missing))
 
 
 def _entry(item: os.DirEntry[str], slugs: Slugs) -> tuple[str, Entry] | None:
@@ -102,9 +107,7 @@ def _entry(item: os.DirEntry[str], slugs: Slugs) -> tuple[str, Entry] | None:
     if not item.is_file(follow_symlinks=False):
         return stem, Entry(path, "other")
     if is_archive(item.name):
-        return stem, Entry(path, "archive")
-    if is_archive(item.name, OTHER_ARCHIVES):
-        return stem, Entry(path, "other")
+        return stem, Entry(path, "archive" if is_archive(item.name, ARCHIVES) else "other")
     if not item.name.lower().endswith(".py"):
         return None
     student, separator, rest = stem.rpartition(SEPARATOR)
@@ -116,20 +119,24 @@ def _entry(item: os.DirEntry[str], slugs: Slugs) -> tuple[str, Entry] | None:
     return None
 
 
-def read(submission: Submission, slugs: Slugs, *, rostered: bool) -> Received:
+def read(submission: Submission, exercises: ExerciseSet, *, rostered: bool) -> Received:
     """Read one submission. `rostered`: there is a roster, so who is not on it is a remark."""
+    slugs = Slugs(exercises.slugs)
     flags: list[Flag] = []
     files: defaultdict[str, list[File]] = defaultdict(list)
     for entry in submission.entries:
         contents = _contents(entry, slugs, flags)
         flags += contents.flags()
+        handed_in = {str(file.name): file.data for file in contents.files if file.data is not None}
+        for doubt in doubts(handed_in, exercises, submission.student):
+            flags.append(Flag(doubt.code, doubt.message, doubt.evidence and readable(doubt.evidence)))
         for file in contents.files:
             slug = entry.slug or slugs.of(file.name.name)
-            assert slug is not None  # only such files are wanted
-            files[slug].append(file)
+            if slug is not None:
+                files[slug].append(file)
     if len({entry.path for entry in submission.entries if entry.kind != "file"}) > 1:
-        handed_in = ", ".join(readable(entry.path.name) for entry in submission.entries)
-        flags.append(Flag("KT808", "There are several submissions; all were read.", handed_in))
+        entries = ", ".join(readable(entry.path.name) for entry in submission.entries)
+        flags.append(Flag("KT808", "There are several submissions; all were read.", entries))
     if rostered and submission.enrolled is None:
         flags.append(Flag("KT807", "Not on the roster."))
     attempts = {slug: _chosen(files[slug]) for slug in slugs.slugs}
@@ -138,7 +145,7 @@ def read(submission: Submission, slugs: Slugs, *, rostered: bool) -> Received:
 
 def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
     def wanted(name: PurePosixPath) -> bool:
-        return slugs.of(name.name) is not None
+        return slugs.of(name.name) is not None or str(name) == MANIFEST
 
     shown = readable(entry.path.name)
     try:
@@ -147,19 +154,13 @@ def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
         if entry.kind == "archive":
             return read_archive(entry.path, wanted)
         if entry.kind == "file":
-            return Contents([_single(entry.path)])
+            one = Contents()
+            one.add(PurePosixPath(entry.path.name), None, lambda: read_regular(entry.path, LIMITS.file_bytes))
+            return one
         raise Unreadable("It is no folder, no zip or tar archive and no Python file.")
     except Unreadable as error:
         flags.append(Flag("KT805", f"The submission cannot be read. {error}", shown))
         return Contents()
-
-
-def _single(path: Path) -> File:
-    name = PurePosixPath(path.name)
-    try:
-        return File(name, read_regular(path, FILE_BYTES))
-    except Unreadable as error:
-        return File(name, None, str(error))
 
 
 def _chosen(files: list[File]) -> Attempt:

@@ -65,14 +65,12 @@ class StudentTally:
 
 
 class Tally:
-    """Counts records, one by one."""
+    """Counts records, one by one. The exercises stand in the order of `slugs`."""
 
-    def __init__(self, records: Iterable[GradeRecord] = ()) -> None:
-        self.exercises: dict[str, ExerciseTally] = {}
+    def __init__(self, slugs: Iterable[str]) -> None:
+        self.exercises: dict[str, ExerciseTally] = {slug: ExerciseTally() for slug in slugs}
         self.students: dict[str, StudentTally] = {}
         self.lines: list[Line] = []
-        for record in records:
-            self.add(record)
 
     def add(self, record: GradeRecord) -> None:
         """Count one more record."""

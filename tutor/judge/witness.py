@@ -16,23 +16,28 @@ from tutor.jaxpr.lowered import Lowered, LoweredKernel, read_lowered
 from tutor.judge.ablation import CannotAblate, ablate
 from tutor.judge.oracle import Oracle
 from tutor.protocol import CaseFacts, Finding, KernelFacts
-from tutor.wire import WitnessJob
+from tutor.wire import Witness, WitnessJob
 
 _DTYPES = {"float32": "f32", "int32": "i32", "uint32": "i32", "bfloat16": "bf16", "float16": "f16"}
 
 
 def cross_examine(job: WitnessJob) -> list[Finding]:
-    """The compare_witnesses, and the ablation where there are inputs for it."""
-    findings = compare_witnesses(job.artifact, job.facts)
-    if job.oracle is None or not job.facts.kernels:
+    """Case by case the two witnesses compared, and the ablation where there are inputs for it."""
+    oracle = None if job.oracle is None else Oracle(job.oracle)
+    return [found for witness in job.witnesses for found in _examine(witness, oracle, outside=job.outside)]
+
+
+def _examine(witness: Witness, oracle: Oracle | None, *, outside: bool) -> list[Finding]:
+    case = witness.case
+    findings = compare_witnesses(witness.artifact, witness.facts)
+    if oracle is None or not witness.facts.kernels:
         return findings
-    oracle = Oracle(job.oracle)
-    inputs, others = (list(oracle.make_inputs(job.case, seed).values()) for seed in job.seeds)
+    inputs, others = (list(oracle.make_inputs(case, seed).values()) for seed in witness.seeds)
     try:
-        return findings + ablate(job.artifact, job.case, inputs, others, outside=job.outside)
+        return findings + ablate(witness.artifact, case, inputs, others, outside=outside)
     except CannotAblate as reason:
         message = "Whether the result depends on the kernel alone could not be tried out on a CPU."
-        return [*findings, finding("KT391", message, severity="note", raw=str(reason), case=job.case.name)]
+        return [*findings, finding("KT391", message, severity="note", raw=str(reason), case=case.name)]
 
 
 def compare_witnesses(artifact: bytes, facts: CaseFacts) -> list[Finding]:

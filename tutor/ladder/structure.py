@@ -16,7 +16,7 @@ from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, Finding, StageResult
-from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob, WitnessJob
+from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob, Witness, WitnessJob
 
 
 async def structure_stage(runs: Runs, traced: Tracing, lowering: SharedLowering) -> StageResult:
@@ -62,25 +62,24 @@ async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) 
     """Ablation and the second witness, on the artifact of every case."""
     subject = runs.subject
     lowered = await lowering.get()
-    jobs = [
-        WitnessJob(
-            oracle=subject.oracle,
+    witnesses = [
+        Witness(
             case=case,
             artifact=lowered.artifacts[case.name, chip],
             facts=traced.facts[case.name],
             seeds=(subject.seed_of(case, -2), subject.seed_of(case, -3)),
-            outside=subject.rules is None or bool(subject.rules.outside),
-            limits=RUN_LIMITS,
         )
         for case in subject.cases
         for chip in subject.chips[:1]
         if case.name in traced.facts and (case.name, chip) in lowered.artifacts
     ]
-    findings = [found for some in await asyncio.gather(*(_ruled(runs, job) for job in jobs)) for found in some]
+    outside = subject.rules is None or bool(subject.rules.outside)
+    job = WitnessJob(subject.oracle, witnesses, outside, RUN_LIMITS)
+    findings = await _ruled(runs, job) if witnesses else []
     findings += [found for name, sha in lowered.programs.items() for found in another_program(traced, name, sha)]
     if subject.rules is None:  # nobody deceives the judge of a file of their own
         return [msgspec.structs.replace(found, severity="note") for found in findings]
-    if len(jobs) < len(traced.facts):
+    if len(witnesses) < len(traced.facts):
         message = "What the trace says could not be compared with a lowered program: `lower` says why there is none."
         findings.append(finding("KT391", message, severity="note"))
     return findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -25,6 +26,8 @@ from tutor.protocol import (
 from tutor.wire import Hello
 
 OUTPUT_LINES = 200
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{9,16}\b")
+_INSTALLED = re.compile(r"""[^\s"'<>(]*/(?=(?:site|dist)-packages/)""")
 
 
 def stage_result(
@@ -40,7 +43,7 @@ def stage_result(
 
     A problem that several cases or modes show (same code, line and Ref) is said once."""
     once = {(found.code, found.line, found.ref): found for found in reversed(findings)}
-    findings = [found for found in findings if once[found.code, found.line, found.ref] is found]
+    findings = [_steady(found) for found in findings if once[found.code, found.line, found.ref] is found]
     if status is None:
         bad = any(found.severity == "error" for found in findings) or any(case.status == "failed" for case in cases)
         status = "failed" if bad else "passed"
@@ -103,7 +106,7 @@ def assemble(
         kernels=kernels,
         compile=list(compiled),
         timing=timing,
-        output=first_lines(printed, OUTPUT_LINES),
+        output=steady(first_lines(printed, OUTPUT_LINES)),
         environment=Environment(
             python=platform.python_version(),
             jax=versions.get("jax") or "",
@@ -114,6 +117,17 @@ def assemble(
         ),
         seconds=round(seconds, 3),
     )
+
+
+def steady(text: str) -> str:
+    """The text without what differs from run to run and from machine to machine: addresses of Python's objects, and
+    where packages are installed."""
+    return _INSTALLED.sub("…/", _ADDRESS.sub("0x…", text))
+
+
+def _steady(found: Finding) -> Finding:
+    raw = None if found.raw is None else steady(found.raw)
+    return msgspec.structs.replace(found, message=steady(found.message), raw=raw)
 
 
 def first_lines(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ and repeated files are refused, and no more is decompressed than the limits allo
 from __future__ import annotations
 
 import bz2
+import functools
 import gzip
 import io
 import stat
@@ -14,7 +15,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -27,6 +28,7 @@ _BROKEN = (
 )  # fmt: skip
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZIP_ENTRY = b"PK\x01\x02"  # how each entry of a zip's list of contents begins
+LINK = "is a link or a special file."
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip can name
 
 
@@ -44,6 +46,20 @@ class ArchiveLimits:
     file_bytes: int = 16 << 20
     total_bytes: int = 128 << 20
     archive_bytes: int = 64 << 20
+
+
+class Refused(Exception):
+    """What is in an archive must not be there; the words end its sentence."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file of an archive. `name` is as it stands there. `problem`: why it must not be read, the end of a sentence.
+    `read` gives its bytes, or `Refused` if there are too many."""
+
+    name: str
+    problem: str | None
+    read: Callable[[], bytes]
 
 
 def read_archive(path: Path, limits: ArchiveLimits = ArchiveLimits()) -> dict[str, bytes]:
@@ -69,18 +85,21 @@ def archive_files(data: bytes, name: str, limits: ArchiveLimits = ArchiveLimits(
     folded: set[str] = set()
     total = 0
     try:
-        for raw, content in _zip(data, limits) if data.startswith(_ZIP) else _tar(data, limits):
-            inner = _inner_name(raw)
+        for member in members(data, limits):
+            inner = _inner_name(member.name)
+            if member.problem is not None:
+                raise Refused(f'"{_shown(member.name)}" {member.problem}')
             if inner.casefold() in folded:
-                raise _Refused(f'"{inner}" is in it twice.')
+                raise Refused(f'"{inner}" is in it twice.')
             folded.add(inner.casefold())
+            content = member.read()
             total += len(content)
             if total > limits.total_bytes:
-                raise _Refused(f"its files are larger than {_mib(limits.total_bytes)} together.")
+                raise Refused(f"its files are larger than {_mib(limits.total_bytes)} together.")
             if len(found) == limits.files:
-                raise _Refused(f"it holds more than {limits.files} files.")
+                raise Refused(f"it holds more than {limits.files} files.")
             found[inner] = content
-    except _Refused as refused:
+    except Refused as refused:
         raise ArchiveError(f"{name}: the archive is refused: {refused}") from None
     except _BROKEN as error:
         hint = "Archives are zip, tar, tar.gz or tar.bz2."
@@ -88,6 +107,14 @@ def archive_files(data: bytes, name: str, limits: ArchiveLimits = ArchiveLimits(
             f"{name}: this is no archive, or a broken one ({error or type(error).__name__}).", hint
         ) from None
     return found
+
+
+def members(data: bytes, limits: ArchiveLimits) -> Iterator[Member]:
+    """The files of an archive, one by one, for who does not want to refuse all of it for one of them.
+
+    Raises `Refused`, or whatever the libraries make of a broken archive. A file is read before the next one is asked
+    for, or not at all."""
+    return _zip(data, limits) if data.startswith(_ZIP) else _tar(data, limits)
 
 
 def write_archive(files: Mapping[str, bytes], *, secret: frozenset[str] = frozenset()) -> bytes:
@@ -104,40 +131,44 @@ def write_archive(files: Mapping[str, bytes], *, secret: frozenset[str] = frozen
     return target.getvalue()
 
 
-class _Refused(Exception):
-    """What is in the archive must not be there; the words end its sentence."""
-
-
-def _zip(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, bytes]]:
+def _zip(data: bytes, limits: ArchiveLimits) -> Iterator[Member]:
     if data.count(_ZIP_ENTRY) > limits.files:  # before the library makes an object of each
-        raise _Refused(f"it holds more than {limits.files} files.")
+        raise Refused(f"it holds more than {limits.files:,} files.")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
             kind = stat.S_IFMT(entry.external_attr >> 16)
             if entry.is_dir() or kind == stat.S_IFDIR:
                 continue
+            problem: str | None = None
             if kind not in (0, stat.S_IFREG):
-                raise _Refused(f'"{_shown(entry.filename)}" is a link or a special file.')
-            if entry.flag_bits & 0x1:
-                raise _Refused(f'"{_shown(entry.filename)}" is encrypted.')
-            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise _Refused(f'"{_shown(entry.filename)}" is compressed in an unusual way.')
-            with archive.open(entry) as file:
-                yield entry.filename, _read(file, entry.filename, limits)
+                problem = LINK
+            elif entry.flag_bits & 0x1:
+                problem = "is encrypted."
+            elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                problem = "is compressed in an unusual way."
+            yield Member(entry.filename, problem, functools.partial(_read_zipped, archive, entry, limits))
 
 
-def _tar(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, bytes]]:
+def _read_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLimits) -> bytes:
+    with archive.open(entry) as file:
+        return _read(file, entry.filename, limits)
+
+
+def _tar(data: bytes, limits: ArchiveLimits) -> Iterator[Member]:
     # Headers count as well: those of long names are read whole by the library.
     plain = _Bounded(_decompressed(data), limits.total_bytes + 4096 * limits.files)
     with tarfile.open(fileobj=plain, mode="r|", format=tarfile.PAX_FORMAT) as archive:
         for member in archive:
             if member.isdir():
                 continue
-            if not member.isreg() or member.issparse():
-                raise _Refused(f'"{_shown(member.name)}" is a link or a special file.')
-            file = archive.extractfile(member)
-            assert file is not None  # a regular file has content
-            yield member.name, _read(file, member.name, limits)
+            problem = None if member.isreg() and not member.issparse() else LINK
+            yield Member(member.name, problem, functools.partial(_read_tarred, archive, member, limits))
+
+
+def _read_tarred(archive: tarfile.TarFile, member: tarfile.TarInfo, limits: ArchiveLimits) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None  # a regular file has content
+    return _read(file, member.name, limits)
 
 
 def _decompressed(data: bytes) -> io.BufferedIOBase:
@@ -162,14 +193,14 @@ class _Bounded(io.RawIOBase):
         found = self._source.read(self._left + 1 if size < 0 else min(size, self._left + 1))
         self._left -= len(found)
         if self._left < 0:
-            raise _Refused("unpacked it is too large.")
+            raise Refused("unpacked it is too large.")
         return found
 
 
 def _read(file: IO[bytes], name: str, limits: ArchiveLimits) -> bytes:
     content = file.read(limits.file_bytes + 1)
     if len(content) > limits.file_bytes:
-        raise _Refused(f'"{_shown(name)}" is larger than {_mib(limits.file_bytes)}.')
+        raise Refused(f'"{_shown(name)}" is larger than {_mib(limits.file_bytes)}.')
     return content
 
 
@@ -178,7 +209,7 @@ def _inner_name(raw: str) -> str:
     parts = [part for part in raw.split("/") if part != "."]
     bad = not parts or any(part in ("", "..") or len(part.encode(errors="replace")) > 255 for part in parts)
     if bad or len(parts) > 32 or "\\" in raw or not raw.isprintable():
-        raise _Refused(f'the name "{_shown(raw)}" does not stay inside it.')
+        raise Refused(f'the name "{_shown(raw)}" does not stay inside it.')
     return "/".join(parts)
 
 

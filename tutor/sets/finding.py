@@ -72,7 +72,8 @@ def known_names() -> list[str]:
     from tutor.sets.unpack import unpacked
 
     ids = [set_id(root) for root in (builtin_root(), *unpacked())]
-    return sorted({point.name for point in _points()} | {name for name in ids if name})
+    names = {name for point in _points() for name in (point.name, point.dist.name if point.dist else None)}
+    return sorted(name for name in {*names, *ids} if name)
 
 
 def set_id(root: Path) -> str | None:

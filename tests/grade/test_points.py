@@ -1,0 +1,106 @@
+"""From verdicts to statuses and points."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.grade.classes import finding, stage, verdict, whole
+from tutor.grade.points import judge, not_asked
+from tutor.protocol import CaseResult, StageResult, Verdict
+
+
+def with_finding(code: str, *, stage_name: str = "structure", severity: str = "error") -> Verdict:
+    """A verdict in which one stage failed with this code, and every number was right."""
+    base = whole(failed=stage_name)
+    found = finding(code, "It is so.", severity=severity, case="secret")  # type: ignore[arg-type]
+    stages = [
+        StageResult(one.name, one.status, 0.1, None, [found] if one.name == stage_name else [], one.cases)
+        for one in base.stages
+    ]
+    return verdict(passed=False, stages=stages, score=5 / 6)
+
+
+def test_all_passed() -> None:
+    judged = judge(whole())
+    assert (judged.status, judged.share) == ("passed", 1.0)
+
+
+def test_some_stages_failed() -> None:
+    judged = judge(whole(failed="hazards"))
+    assert (judged.status, judged.share) == ("partial", 5 / 6)
+
+
+def test_one_right_case_is_something() -> None:
+    assert judge(whole(failed="interpret")).status == "partial"
+
+
+def test_without_a_right_number_stages_win_nothing() -> None:
+    """Loading, tracing and lowering is what any file does."""
+    base = whole(failed="interpret")
+    stages = [
+        StageResult(one.name, one.status, 0.1, None, [], [CaseResult(case.name, "failed") for case in one.cases])
+        for one in base.stages
+    ]
+    judged = judge(verdict(passed=False, stages=stages, score=5 / 6))
+    assert (judged.status, judged.share) == ("failed", 0.0)
+
+
+@pytest.mark.parametrize("code", ["KT111", "KT380", "KT381"])
+def test_numbers_that_no_kernel_made_win_nothing(code: str) -> None:
+    judged = judge(with_finding(code))
+    assert (judged.status, judged.share) == ("failed", 0.0)
+    assert [flag.code for flag in judged.flags] == [code]
+    assert "It is so" in (judged.flags[0].evidence or "") and "It is so" not in judged.flags[0].message
+
+
+@pytest.mark.parametrize("code", ["KT390", "KT392", "KT830"])
+def test_deceit_is_suspicious(code: str) -> None:
+    judged = judge(with_finding(code))
+    assert (judged.status, judged.share) == ("suspicious", 0.0)
+    assert [flag.code for flag in judged.flags] == [code]
+
+
+def test_a_note_is_no_deceit() -> None:
+    assert judge(with_finding("KT390", severity="note")).status == "partial"
+
+
+@pytest.mark.parametrize(("code", "where"), [("KT406", "hazards"), ("KT206", "interpret"), ("KT106", "load")])
+def test_out_of_time(code: str, where: str) -> None:
+    assert judge(with_finding(code, stage_name=where)).status == "timeout"
+
+
+def test_what_is_too_large_to_simulate_is_no_timeout() -> None:
+    assert judge(with_finding("KT412", stage_name="hazards", severity="note")).status == "partial"
+
+
+def test_a_fault_of_ours_is_no_word_about_the_attempt() -> None:
+    judged = judge(verdict(passed=False, stages=[stage("load"), stage("trace", "error", reason="oh")], score=0.5))
+    assert (judged.status, judged.share) == ("infra_error", 0.0)
+
+
+def test_unconfirmed_numbers_win_nothing() -> None:
+    others = [stage("structure"), stage("hazards"), stage("lower")]
+    numbers = stage("interpret", "unavailable", reason="random bits")
+    stages = [stage("load"), stage("trace"), numbers, *others]
+    judged = judge(verdict(passed=True, stages=stages, score=1.0))
+    assert (judged.status, judged.share) == ("unconfirmed", 0.0)
+    assert judged.flags[0].evidence == "random bits"
+
+
+def test_a_predict_exercise_is_right_or_not() -> None:
+    right = verdict(passed=True, stages=[stage("load"), stage("structure")], score=1.0)
+    wrong = verdict(passed=False, stages=[stage("load"), stage("structure", "failed")], score=0.5)
+    assert (judge(right).status, judge(right).share) == ("passed", 1.0)
+    assert (judge(wrong).status, judge(wrong).share) == ("failed", 0.0)
+
+
+def test_what_was_not_asked_is_said() -> None:
+    assert [flag.code for flag in not_asked(None)] == ["KT800"]
+    flags = not_asked(whole())
+    assert [flag.code for flag in flags] == ["KT800", "KT801"]
+    assert flags[1].message == "The stage compile was not asked."
+
+
+def test_on_a_tpu_nothing_is_said_of_one() -> None:
+    verdict_there = verdict(stages=[*whole().stages, stage("compile"), stage("device")])
+    assert not_asked(verdict_there) == []
