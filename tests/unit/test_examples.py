@@ -15,7 +15,9 @@ from tutor.sets import ExerciseSet, find_set, load_set
 
 SOURCES = Path(__file__).parents[2] / "tutor"
 
-GRADING = tuple(code for code in codes() if "KT800" <= code <= "KT809" or "KT830" <= code <= "KT849")
+GRADING = tuple(
+    code for code in codes() if "KT800" <= code <= "KT809" or "KT830" <= code <= "KT849" or "KT870" <= code <= "KT889"
+)
 NO_PROGRAM = {
     "KT102": "text cannot hold what is not UTF-8; the test below writes the bytes",
     "KT205": "whatever is known to stop interpret mode makes the stage unavailable",

@@ -59,7 +59,7 @@ def judged_of(outcome: Outcome, exercise: Exercise, received: Received) -> Judge
         return Judged("infra_error", 0.0, [Flag("KT833", message, outcome.trouble)])
     if outcome.verdict is None:
         return Judged("invalid", 0.0, [])
-    judged = judge(outcome.verdict)
+    judged = judge(outcome.verdict, outcome.reference)
     if judged.status != "passed" and received.attempts[exercise.slug].source == exercise.starter.encode():
         return Judged("failed", 0.0, [*judged.flags, Flag("KT840", "The file is the starter, unchanged.")])
     return judged

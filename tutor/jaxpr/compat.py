@@ -139,7 +139,7 @@ def mlir_modules(exported: jax.export.Exported) -> Iterator[tuple[Any, list[tupl
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse
-        module = ir.Module.parse(exported.mlir_module())
+        module = hlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)
         found = []
         for call in operations(module.operation):
             if call.name == "stablehlo.custom_call" and "backend_config" in call.attributes:

@@ -177,7 +177,7 @@ class Check:
         try:
             traced = await self._trace()
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
-                "structure": structure_stage(self._runs, traced, lowering),
+                "structure": structure_stage(self._runs, traced, lowering, ahead),
                 "hazards": hazards_stage(self._runs, traced),
                 "lower": self._lower(lowering),
                 "compile": self._compile(traced, lowering),
