@@ -37,9 +37,13 @@ def cross_examine(job: WitnessJob) -> list[Finding]:
 
 def _examine(witness: Witness, oracle: Oracle | None, *, outside: bool) -> list[Finding]:
     case = witness.case
-    findings = compare_witnesses(witness.artifact, witness.facts)
-    if witness.cpu is not None and not scan(witness.cpu, case.name):  # else `interpret` says what it has against it
-        findings += compare_programs(witness.cpu, witness.artifact, case.name)
+    try:
+        findings = compare_witnesses(witness.artifact, witness.facts)
+        if witness.cpu is not None and not scan(witness.cpu, case.name):  # else `interpret` says what it has against it
+            findings += compare_programs(witness.cpu, witness.artifact, case.name)
+    except Exception as error:  # a kernel that is none may make a parser stumble in any way
+        message = "The lowered program holds a kernel that cannot be read."
+        return [finding("KT812", message, raw=f"{type(error).__name__}: {error}"[:2000], case=case.name)]
     if oracle is None or not witness.facts.kernels:
         return findings
     inputs, others = (list(oracle.make_inputs(case, seed).values()) for seed in witness.seeds)
