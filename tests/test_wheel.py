@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tutor.protocol import Verdict
+from tutor.workers.jail import why_not
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = "import sys, hatchling.build; print(hatchling.build.build_wheel(sys.argv[1]))"
@@ -56,10 +57,9 @@ def run(installed, tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     environment |= {"KERNELTUTOR_WORKSPACE": str(tmp_path / "work"), "KERNELTUTOR_DATA": str(tmp_path / "data")}
 
-    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [installed, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
-        )
+    def call(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        env = environment | variables
+        return subprocess.run([installed, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
     return call
 
@@ -101,3 +101,20 @@ def test_the_reference_passes_from_outside_the_checkout(run, installed):
     verdict = msgspec.json.decode(checked.stdout, type=Verdict)
     assert verdict.passed, checked.stdout
     assert checked.returncode == 0
+
+
+@pytest.mark.skipif(why_not("A") is not None and why_not("B") is not None, reason="no jail here")
+def test_an_attempt_cannot_read_the_solutions_inside_the_package(run, installed, tmp_path):
+    (reference,) = installed.parent.parent.glob(
+        f"lib/python*/site-packages/{SET}/solutions/*/*any_sync_copy/reference.py"
+    )
+    attempt = tmp_path / "attempt.py"
+    attempt.write_text(f"exec(open({str(reference)!r}).read())\n")
+    for tier in ("A", "B"):
+        if why_not(tier) is None:
+            checked = run(
+                "check", "any_sync_copy", str(attempt), "--stage", "load", "--json", KERNELTUTOR_ISOLATION=tier
+            )
+            verdict = msgspec.json.decode(checked.stdout, type=Verdict)
+            assert verdict.environment.isolation == tier, verdict.stages[0].findings
+            assert [found.code for found in verdict.stages[0].findings] == ["KT815"]

@@ -30,9 +30,10 @@ NO_PROGRAM = {
     "KT611": "takes arrays of many GiB",
     **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705"), "takes a TPU"),
     **dict.fromkeys(GRADING, "comes of grading a class"),
+    "KT810": "JAX refuses to export a program like that", "KT812": "what JAX exports can be read",
+    "KT816": "depends on the machine",
     **dict.fromkeys(("KT850", "KT851", "KT852", "KT853", "KT854", "KT855"), "is about an archive, not about a kernel"),
     "KT860": "is about a copy of a set without solutions",
-    "KT810": "JAX refuses to export a program like that", "KT812": "what JAX exports can be read",
     "KT901": "a fault of the tutor itself", "KT902": "a worker that dies", "KT903": "a worker that answers nonsense",
     "KT904": "an exercise that is broken",
 }  # fmt: skip

@@ -11,9 +11,11 @@ import pytest
 from tests.workers.jailed import LOCKED, stage, tries
 from tutor.ladder import isolation, jailed
 from tutor.ladder.check import Ladder
+from tutor.ladder.events import CheckFinished
 from tutor.ladder.isolation import Isolation, prove, weakest
 from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.worker import WorkerDied
+from tutor.sets import find_set, load_set
 from tutor.wire import Attempt, Denial, Ended, TraceJob
 from tutor.workers.jail import jailed_command
 from tutor.workers.proof import LAST
@@ -172,3 +174,17 @@ async def test_a_killed_server_leaves_nothing_behind(tier):
             await asyncio.sleep(0.05)
         assert not any(Path(f"/proc/{pid}").exists() for pid in below[1:])
         assert (await worker.start()).isolation == tier
+
+
+async def test_a_check_says_that_the_tier_it_needs_cannot_be_had(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    exercise = load_set(find_set()).exercise("tile_copy")
+    ladder = Ladder(isolation="A")
+    try:
+        checked = ladder.check(exercise, exercise.reference.read_bytes(), "a.py", target="load")
+        [verdict] = [event.verdict async for event in checked if isinstance(event, CheckFinished)]
+    finally:
+        await ladder.aclose()
+    [found] = verdict.stages[0].findings
+    assert (verdict.stages[0].status, found.code) == ("error", "KT816")
+    assert "bubblewrap is not installed" in found.raw

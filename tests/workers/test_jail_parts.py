@@ -104,6 +104,15 @@ def test_hidden_folders_under_every_name(tmp_path):
         assert command[command.index(path) - 1] == "--tmpfs"
 
 
+def test_what_is_hidden_inside_of_what_is_hidden_is_named_once(tmp_path):
+    """As in a wheel: the set, and its two halves."""
+    for name in ("builtin/exercises", "builtin/solutions", "beside"):
+        (tmp_path / name).mkdir(parents=True)
+    hidden = [tmp_path / "builtin" / "exercises", tmp_path / "builtin", tmp_path / "builtin" / "solutions"]
+    assert worker_view([tmp_path], hidden).hidden[-1:] == [str(tmp_path / "builtin")]
+    assert len([path for path in worker_view([tmp_path], hidden).hidden if str(tmp_path) in path]) == 1
+
+
 def test_a_hidden_folder_that_is_shown_itself_is_gone(tmp_path):
     assert readable(View([str(tmp_path)], [str(tmp_path)])) == ([], [])
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tutor.cli.machine import Check
 from tutor.ladder.check import Ladder
 from tutor.ladder.isolation import Isolation
+from tutor.ladder.jailed import FORCED, NotIsolated
 from tutor.ladder.worker import WorkerDied
 
 
@@ -18,6 +19,8 @@ def proved() -> Isolation | str:
         ladder = Ladder()
         try:
             return await ladder.isolation()
+        except NotIsolated as refused:
+            return f"what {FORCED} asks for cannot be had: {refused.tail}"
         except WorkerDied as died:
             return f"the workers do not start: {died.tail or died}"
         finally:
@@ -29,7 +32,8 @@ def proved() -> Isolation | str:
 def isolation(found: Isolation | str) -> list[Check]:
     """The lines of `doctor`."""
     if isinstance(found, str):
-        return [Check("isolation", "problem", found, "Install kerneltutor again with its dependencies.")]
+        again = "Install kerneltutor again with its dependencies."
+        return [Check("isolation", "problem", found, how_to_get(found) if FORCED in found else again)]
     denied = [f"{denial.what} ({denial.detail})" for denial in found.denials if denial.denied]
     checks = [Check("isolation", "ok" if found.tier != "C" else "missing", found.words)]
     if denied:
@@ -56,8 +60,8 @@ _ADVICE: Sequence[tuple[tuple[str, ...], str]] = (
     (
         ("namespace", "uid map", "permission denied", "operation not permitted", "no permissions"),
         "Programs may make no user namespaces here. On Ubuntu: sudo sysctl "
-        "kernel.apparmor_restrict_unprivileged_userns=0; on Debian: sudo sysctl kernel.unprivileged_userns_clone=1; in "
-        "a container: start it with leave to make them.",
+        "kernel.apparmor_restrict_unprivileged_userns=0; on Debian: sudo sysctl kernel.unprivileged_userns_clone=1; "
+        "user.max_user_namespaces must not be 0; in a container: start it with leave to make them.",
     ),
     (
         ("landlock",),

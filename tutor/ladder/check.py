@@ -18,7 +18,7 @@ from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTrace
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.isolation import Isolation, weakest
-from tutor.ladder.jailed import JailedWorker
+from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
@@ -293,7 +293,10 @@ class Check:
 
 def our_fault(name: StageName, error: WorkerDied | BadAnswer | Failed, seconds: float) -> StageResult:
     """The result of a stage that could not be run: through no fault of the attempt, unless it forged an answer."""
-    if isinstance(error, WorkerDied):
+    if isinstance(error, NotIsolated):
+        message = "The tier of isolation that was asked for cannot be had here, so nothing was run."
+        found = finding("KT816", message, raw=error.tail)
+    elif isinstance(error, WorkerDied):
         message = "A worker process of the tutor ended while it ran this stage. It is started again for the next check."
         found = finding("KT902", message, raw=error.tail or None)
     elif isinstance(error, BadAnswer) and error.module == STAGE:

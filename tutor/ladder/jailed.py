@@ -18,6 +18,7 @@ from tutor.sets import builtin_root
 from tutor.sets.finding import ENTRY_POINTS
 from tutor.wire import Denial, Hello
 from tutor.workers.jail import jailed_command, why_not
+from tutor.workers.kernel import KNOWN_MACHINE
 from tutor.workers.view import worker_view
 
 FORCED = "KERNELTUTOR_ISOLATION"
@@ -59,7 +60,7 @@ class JailedWorker(Worker):
         denials: list[Denial] = []
         try:
             hello = await self._launch(jailed_command(tier, self.module, view, clean_environment()))
-            denials = await prove(self._answers)
+            denials = await prove(self._answers) if KNOWN_MACHINE else []
         except (WorkerDied, OSError) as error:
             if tier != "C":
                 return _in_words(error)

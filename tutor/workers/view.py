@@ -4,6 +4,7 @@ Neither the user's home, nor any exercise set, nor `solutions/`, which stands be
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import site
 import sys
@@ -22,6 +23,10 @@ PROCESS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", CPUS)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
+DEPENDENCIES = ("jax", "jaxlib", "libtpu", "numpy", "scipy", "ml_dtypes", "opt_einsum", "msgspec", "flatbuffers")
+"""What the workers import, wherever it is installed: a `.pth` file may have put another folder on the path."""
+
+
 class View(Record, frozen=True):
     """Files and folders that are shown, and folders inside them that are not."""
 
@@ -37,14 +42,27 @@ def worker_view(more: Iterable[Path] = (), hidden: Iterable[Path] = ()) -> View:
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
         *site.getsitepackages(),
+        *_folders_of(DEPENDENCIES),
         *(f"{prefix}/{name}" for prefix in (sys.base_prefix, sys.base_exec_prefix) for name in ("lib", "lib64")),
     ]
     ours = [Path(sys.prefix) / "pyvenv.cfg", package]
     found = [*_interpreter(), *ours, *(Path(path) for path in (*libraries, *SYSTEM)), *more]
     there = dict.fromkeys(str(spelled) for path in found for spelled in (path, path.resolve()) if path.exists())
-    shown = [path for path in there if not any(_is_below(path, other) for other in there if other != path)]
-    concealed = [str(path.resolve()) for path in (package / "builtin", *hidden) if path.exists()]
-    return View(shown, [path for path in concealed if any(_is_below(path, other) for other in shown)])
+    shown = _outermost(there)
+    secret = _outermost(dict.fromkeys(str(path.resolve()) for path in (package / "builtin", *hidden) if path.exists()))
+    return View(shown, [path for path in secret if any(_is_below(path, os.path.realpath(other)) for other in shown)])
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Without those that stand below another one."""
+    known = list(paths)
+    return [path for path in known if not any(_is_below(path, other) for other in known if other != path)]
+
+
+def _folders_of(packages: Iterable[str]) -> Iterator[str]:
+    """The folders of `sys.path` that packages stand in; none is imported for that."""
+    for spec in map(importlib.util.find_spec, packages):
+        yield from (str(Path(place).parent) for place in (spec.submodule_search_locations or () if spec else ()))
 
 
 def _interpreter() -> Iterator[Path]:
