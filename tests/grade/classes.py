@@ -11,8 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from tests.tiny_set import write_tiny
-from tests.unit.verdicts import ENVIRONMENT, stage, verdict
-from tutor.findings import finding
+from tests.unit.verdicts import verdict
 from tutor.grade.judging import Asked, Judging
 from tutor.grade.names import Slugs
 from tutor.grade.overrides import Overrides
@@ -22,7 +21,7 @@ from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, Event
 from tutor.ladder.proof_cache import Proofs
 from tutor.protocol import AttemptId, CaseResult, StageResult, Tier, Verdict
-from tutor.sets import Exercise, ExerciseSet, load_set
+from tutor.sets import Exercise, ExerciseSet
 
 RIGHT = """\
 import jax
@@ -140,9 +139,3 @@ def judging_with(
 ) -> Judging:
     """A judging that asks pretended ladders."""
     return Judging(cast(Ladder, ladder), lambda: cast(Ladder, another or ladder), Proofs(cache), Asked("C"), jobs)
-
-
-__all__ = [
-    "ENVIRONMENT", "ORACLE", "OUTSIDE", "RIGHT", "THREE", "PretendedLadder", "finding", "hand_in", "judging_with",
-    "load_set", "run_over", "stage", "verdict", "whole", "write_set",
-]  # fmt: skip

@@ -13,15 +13,14 @@ from tests.grade.classes import (
     RIGHT,
     THREE,
     PretendedLadder,
-    finding,
     hand_in,
     judging_with,
     run_over,
-    stage,
-    verdict,
     whole,
     write_set,
 )
+from tests.unit.verdicts import stage, verdict
+from tutor.findings import finding
 from tutor.grade.changes import Change
 from tutor.grade.journal import Journal
 from tutor.grade.marking import lateness_of
@@ -178,7 +177,7 @@ async def test_a_submission_that_breaks_the_reading_stops_nobody(
 
     def fragile(submission, exercises, *, rostered):  # type: ignore[no-untyped-def]
         if submission.student == "ada":
-            raise OSError("the disk is gone")
+            raise OSError("the disk of \udcff\n is gone")
         return original(submission, exercises, rostered=rostered)
 
     monkeypatch.setattr(module, "read", fragile)
@@ -186,6 +185,8 @@ async def test_a_submission_that_breaks_the_reading_stops_nobody(
     hand_in(tmp_path / "class" / "bob", scale=RIGHT)
     found = await graded(run_over(tmp_path / "class", small), PretendedLadder(judge), tmp_path)
     assert statuses(found)["ada", "scale"] == statuses(found)["ada", "guess"] == "infra_error"
+    [flag] = [flag for flag in found["ada", "scale"].record.flags if flag.code == "KT833"]
+    assert flag.evidence == "reading the submission: OSError: the disk of \\xff\\n is gone"
     assert statuses(found)["bob", "scale"] == "passed"
 
 

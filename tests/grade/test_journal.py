@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.grade.classes import verdict
+from tests.unit.verdicts import verdict
 from tutor.grade.journal import Journal, JournalError
 from tutor.grade.records import Flag, GradeRecord
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.grade.classes import finding, stage, verdict, whole
+from tests.grade.classes import whole
+from tests.unit.verdicts import stage, verdict
+from tutor.findings import finding
 from tutor.grade.points import judge, not_asked
 from tutor.protocol import CaseResult, StageResult, Verdict
 
@@ -66,7 +68,8 @@ def test_a_note_is_no_deceit() -> None:
 
 @pytest.mark.parametrize(("code", "where"), [("KT406", "hazards"), ("KT206", "interpret"), ("KT106", "load")])
 def test_out_of_time(code: str, where: str) -> None:
-    assert judge(with_finding(code, stage_name=where)).status == "timeout"
+    judged = judge(with_finding(code, stage_name=where))
+    assert judged.status == "timeout" and [flag.code for flag in judged.flags] == [code]
 
 
 def test_what_is_too_large_to_simulate_is_no_timeout() -> None:

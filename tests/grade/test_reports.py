@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.grade.classes import finding, stage, verdict
 from tests.grade.test_journal import record
+from tests.unit.verdicts import stage, verdict
+from tutor.findings import finding
 from tutor.grade.exports import COLUMNS, cell, export, row
 from tutor.grade.journal import Journal
 from tutor.grade.records import Flag, GradeRecord

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.grade.classes import verdict
 from tests.grade.test_journal import record
+from tests.unit.verdicts import verdict
 from tutor.grade.changes import settle
 from tutor.grade.overrides import Override, Overrides, read_overrides
 from tutor.grade.records import GradeRecord

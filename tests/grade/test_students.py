@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.grade.classes import RIGHT, THREE, hand_in, write_set
-from tutor.cli.app import run
 from tutor.grade.names import Slugs, file_names, readable
 from tutor.grade.roster import Enrolled, RosterError, read_roster
 from tutor.grade.submissions import Received, find_class, read
@@ -90,6 +89,12 @@ def test_of_two_different_files_the_one_nearest_to_the_top_is_judged(tmp_path: P
     assert codes(one) == ["KT803"]
     [flag] = one.attempts["scale"].flags
     assert "old/scale.py" in (flag.evidence or "") and "old" not in flag.message
+
+
+def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
+    hand_in(tmp_path / "ada", Scale=THREE, scale=RIGHT)
+    one = received(tmp_path, "ada")
+    assert one.attempts["scale"].source == RIGHT.encode() and codes(one) == ["KT803"]
 
 
 def test_two_copies_of_one_file_are_nothing_to_speak_of(tmp_path: Path) -> None:
@@ -237,24 +242,3 @@ def test_names_are_shown_without_control_characters(name: str) -> None:
     assert shown.isprintable() or all(c.isprintable() or not c.isascii() for c in shown)
     assert not set(shown) & {"\n", "\r", "\x1b", "\u202e", "\0"}
     shown.encode()
-
-
-def test_a_folder_without_submissions(
-    small: ExerciseSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("KERNELTUTOR_DATA", str(tmp_path / "data"))
-    (tmp_path / "class").mkdir()
-    assert run(["grade", str(tmp_path / "class"), "--set", str(small.root), "--out", str(tmp_path / "out")]) == 2
-    assert "holds no submissions" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_out_inside_the_class_is_refused(
-    small: ExerciseSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("KERNELTUTOR_DATA", str(tmp_path / "data"))
-    hand_in(tmp_path / "class" / "ada", scale=RIGHT)
-    out = tmp_path / "class" / "out"
-    assert run(["grade", str(tmp_path / "class"), "--set", str(small.root), "--out", str(out)]) == 2
-    assert "Choose another --out" in capsys.readouterr().err
-    assert not out.exists()

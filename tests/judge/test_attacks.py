@@ -124,6 +124,25 @@ def test_an_entry_may_be_an_object_that_answers_with_anything(member: str, warm:
     assert codes(judged(warm, course, attempt(end=end), "trace")) == {}
 
 
+FORGE = """
+import os
+
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, {what})
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("what", ["b'\\0\\0\\0\\5hello'", "b'\\0\\0\\0\\1\\xc1'"])
+def test_a_forged_answer_is_the_attempts_doing_and_not_ours(what: str, warm: Warm, course: ExerciseSet) -> None:
+    verdict = judged(warm, course, attempt(end=FORGE.format(what=what)), "load")
+    assert [(stage.name, stage.status) for stage in verdict.stages] == [("load", "failed")]
+    assert codes(verdict) == {"load": ["KT830"]}
+    assert not judged(warm, course, attempt(), "load").stages[0].findings  # and the server goes on
+
+
 # ---------------------------------------------------------------- one program for the rules, another one to be run
 
 

@@ -12,6 +12,7 @@ from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished
 from tutor.ladder.figures import compares, reference_figures
 from tutor.ladder.subject import subject
+from tutor.ladder.worker import Worker
 from tutor.protocol import Figures, Rules
 from tutor.sets import Exercise, builtin_root, load_set
 
@@ -41,6 +42,9 @@ def test_the_verdict_is_the_same_with_figures_and_honest_without(ragged: Exercis
         try:
             figures = await reference_figures(ladder.runs(subject(ragged, b"", "x.py")))
             assert [found.case for found in figures] == [case.name for case in ragged.cases() if case.role == "check"]
+            again = ladder.runs(subject(ragged, b"", "x.py"))
+            again.stage = Worker("nobody")  # so nothing can be asked: they are read off once
+            assert await reference_figures(again) == figures
             theirs = without_solutions(ragged, figures)
             assert await structure(ladder, ragged, wasteful) == ["KT313"]
             assert await structure(ladder, theirs, wasteful) == ["KT313"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,9 @@ from tutor.grade.run import grade as run_class
 from tutor.grade.submissions import Class, find_class
 from tutor.grade.tally import Tally
 from tutor.ladder.check import Ladder
+from tutor.ladder.jailed import NotIsolated
 from tutor.ladder.proof_cache import Proofs
+from tutor.ladder.worker import WorkerDied
 from tutor.protocol import Tier
 from tutor.record import data_folder
 from tutor.sets import ExerciseSet
@@ -71,6 +74,7 @@ def grade(
     """Judge every student's attempts in FOLDER (folders, archives or single files, one student each), on public and
     hidden cases. What was judged before is not judged again, so a run that was stopped goes on where it was."""
     exercises = _whole_set(session.set)
+    session.require_jax()
     students = _class_in(folder, out, roster, exercises)
     chips = chips_named(chip)
     secret = seed_key(exercises, data_folder() / "keys" / f"{exercises.id}.key")
@@ -94,7 +98,13 @@ def grade(
 
 async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
     """The isolation of this run. `Refused` if it is the weakest, and that was not allowed."""
-    isolation = await ladder.isolation()
+    try:
+        isolation = await ladder.isolation()
+    except NotIsolated as error:
+        message = "The tier of isolation that was asked for cannot be had here."
+        raise Refused("weak_isolation", message, error.tail) from None
+    except WorkerDied as error:
+        raise Refused("workers", f"{error}: nothing was graded.", error.tail, ExitCode.OURS) from None
     say(f"Attempts run in {isolation.words}.")
     if isolation.tier == "C" and not allow_weak:
         message = "Attempts would only be held by limits here (tier C): a student's program could read your files."
@@ -107,22 +117,27 @@ async def _grade(run: Run, judging: Judging, journal: Journal, out: Path, *, dry
     told: list[Change] = []
     failed = 0
     tally = Tally(run.exercises.slugs)
-    with counting("grading", len(run.students.submissions)) as count:
-        async for changes in run_class(run, judging, journal):
-            for change in changes:
-                failed += change.found.status == "infra_error"
-                if change.differs and (dry_run or change.was is not None):
-                    told.append(change)
-                if dry_run:
-                    tally.add(change.record)
-                elif change.writes:
-                    journal.add(change.record)
-            count(1)
+    students = len(run.students.submissions)
+    try:
+        async with contextlib.aclosing(run_class(run, judging, journal)) as graded:
+            with counting("grading", students) as count:
+                async for changes in graded:
+                    for change in changes:
+                        failed += change.found.status == "infra_error"
+                        if change.differs and (dry_run or change.was is not None):
+                            told.append(change)
+                        if dry_run:
+                            tally.add(change.record)
+                        elif change.writes:
+                            journal.add(change.record)
+                    count(1)
+    finally:
+        if not dry_run:  # when it is interrupted, too: what is done is kept, in order
+            journal.finish(run.order)
     place = {key: number for number, key in enumerate(run.order)}
     told.sort(key=lambda change: place[change.record.key])
     notes = list(_notes(run, journal, told if not dry_run else []))
     if not dry_run:
-        journal.finish(run.order)
         tally = export(out, journal, run.exercises, notes)
     for note in notes:
         say(note)

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping
 
 from tutor.grade.judging import Outcome
+from tutor.grade.names import readable
 from tutor.grade.overrides import Overrides
 from tutor.grade.points import MAX_SCORE, Judged, judge, not_asked
 from tutor.grade.records import Flag, GradeRecord
@@ -56,7 +57,7 @@ def judged_of(outcome: Outcome, exercise: Exercise, received: Received) -> Judge
     """Status and points of one exercise, before lateness."""
     if outcome.trouble is not None:
         message = "It could not be judged, through no fault of the attempt. It was tried twice."
-        return Judged("infra_error", 0.0, [Flag("KT833", message, outcome.trouble)])
+        return Judged("infra_error", 0.0, [Flag("KT833", message, readable(outcome.trouble)[:2000])])
     if outcome.verdict is None:
         return Judged("invalid", 0.0, [])
     judged = judge(outcome.verdict, outcome.reference)

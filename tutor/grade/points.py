@@ -71,8 +71,8 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
     flags = _as_flags(beside)
     real = numbers is not None and not beside and (numbers == "passed" or _one_right_case(verdict))
     share = verdict.score if real else 0.0
-    if any(found.code in OUT_OF_TIME for found in errors):
-        return Judged("timeout", share, flags)
+    if slow := [found for found in errors if found.code in OUT_OF_TIME]:
+        return Judged("timeout", share, [*flags, *_as_flags(slow)])
     return Judged("partial" if share > 0 else "failed", share, flags)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from tutor.grade.changes import Change, settle
@@ -37,7 +37,7 @@ class Run:
         return [(who.student, slug) for who in self.students.submissions for slug in self.exercises.slugs]
 
 
-async def grade(run: Run, judging: Judging, journal: Journal) -> AsyncIterator[list[Change]]:
+async def grade(run: Run, judging: Judging, journal: Journal) -> AsyncGenerator[list[Change]]:
     """What becomes of every student's records, student by student as they are done. Nothing is written here."""
     working: set[asyncio.Task[list[Change]]] = set()
     try:

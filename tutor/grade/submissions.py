@@ -164,10 +164,10 @@ def _contents(entry: Entry, slugs: Slugs, flags: list[Flag]) -> Contents:
 
 
 def _chosen(files: list[File]) -> Attempt:
-    """One file of several for one exercise: one that can be read, nearest to the top, first by name."""
+    """One file of several for one exercise: one that can be read, near the top, in small letters, first by name."""
     if not files:
         return Attempt(None, [Flag("KT802", "There is no file for this exercise.")])
-    ranked = sorted(files, key=lambda file: (file.data is None, len(file.name.parts), str(file.name)))
+    ranked = sorted(files, key=_rank)
     best = ranked[0]
     flags: list[Flag] = []
     if len({file.data for file in ranked}) > 1:
@@ -177,3 +177,8 @@ def _chosen(files: list[File]) -> Attempt:
     if best.data is None:
         flags.append(Flag("KT804", f"The file cannot be read. {best.problem}", readable(str(best.name))))
     return Attempt(best.data, flags)
+
+
+def _rank(file: File) -> tuple[bool, int, bool, str]:
+    name = file.name.name
+    return file.data is None, len(file.name.parts), name != name.lower(), str(file.name)

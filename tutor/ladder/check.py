@@ -27,7 +27,17 @@ from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.tracing import Tracing, trace_stages
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import PARENTS, PREDICT_STAGES, CaseResult, Compilation, StageName, StageResult, Tier, Timing
+from tutor.protocol import (
+    PARENTS,
+    PREDICT_STAGES,
+    CaseResult,
+    Compilation,
+    Figures,
+    StageName,
+    StageResult,
+    Tier,
+    Timing,
+)
 from tutor.sets.exercise import Exercise
 
 STAGE = "tutor.stage"
@@ -45,6 +55,7 @@ class Ladder:
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
         self.compiler = Compiler(JailedWorker("tutor.judge.compile", isolation))
         self._values: dict[tuple[str, str, int], bytes] = {}
+        self._figures: dict[bytes, list[Figures]] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
 
     def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
@@ -96,7 +107,7 @@ class Ladder:
 
     def runs(self, judged: Subject) -> Runs:
         """What the stages of one check ask the workers through."""
-        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler)
+        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler, self._figures)
 
     async def trace(
         self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False

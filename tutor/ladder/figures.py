@@ -5,6 +5,10 @@ down, for the public cases and their usual inputs."""
 
 from __future__ import annotations
 
+import hashlib
+
+import msgspec
+
 from tutor.findings import finding
 from tutor.ladder.runs import TRACE_LIMITS, Runs
 from tutor.ladder.subject import Subject
@@ -18,18 +22,24 @@ def compares(rules: Rules | None) -> bool:
 
 
 async def reference_figures(runs: Runs) -> list[Figures]:
-    """The reference's figures, by case, where a rule asks for them and they are known."""
+    """The reference's figures, by case, where a rule asks for them and they are known. They are read off it once."""
     subject = runs.subject
     if not compares(subject.rules):
         return []
     if subject.reference is None:
         return [found for found in subject.figures if _holds(subject, found.case)]
     job = TraceJob(subject.reference, subject.cases, await runs.index_values(), TRACE_LIMITS)
-    return [
+    name = hashlib.sha256(msgspec.msgpack.encode(job)).digest()
+    if name in runs.figures:
+        return runs.figures[name]
+    found = [
         answer.facts.figures
         async for answer in runs.ask(runs.stage, job)
         if isinstance(answer, Traced) and answer.facts is not None
     ]
+    if len(found) == len(subject.cases):
+        runs.figures[name] = found
+    return found
 
 
 def not_compared(subject: Subject, known: list[Figures]) -> list[Finding]:

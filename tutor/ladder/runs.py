@@ -15,7 +15,7 @@ from tutor.ladder.claims import Claims
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.subject import Subject
 from tutor.ladder.worker import BadAnswer, Worker
-from tutor.protocol import CaseSpec, Finding, Limits
+from tutor.protocol import CaseSpec, Figures, Finding, Limits
 from tutor.wire import Artifact, ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job, ScanJob, Scanned
 
 TRACE_LIMITS = Limits(wall_seconds=10, reply_bytes=16 << 20)
@@ -43,6 +43,7 @@ class Runs:
         values: dict[tuple[str, str, int], bytes],
         slots: asyncio.Semaphore,
         compiler: Compiler,
+        figures: dict[bytes, list[Figures]],
     ) -> None:
         self.stage = stage
         self.judge = judge
@@ -50,6 +51,7 @@ class Runs:
         self.subject = subject
         self.printed = ""
         self.simulated: dict[str, bytes] = {}  # by case
+        self.figures = figures  # of references, by the job that they came of
         self._values = values
         self._slots = slots
 
