@@ -18,10 +18,15 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("--", "yellow"), "problem": ("!!", 
 
 
 @click.command("doctor", cls=Verb)
+@click.option("--exploits", is_flag=True, help="Grade what hostile submissions try, on this machine.")
 @json_option
 @pass_session
-def doctor(session: Session, as_json: bool) -> int:
+def doctor(session: Session, exploits: bool, as_json: bool) -> int:
     """Python, JAX, libtpu, the TPU and who holds it, terminal, isolation, workspace."""
+    if exploits:
+        from tutor.cli.exploits import exploits as run_exploits  # it takes the whole of grading
+
+        return run_exploits(as_json=as_json, color=session.color)
     found = devices()
     jail = proved()
     checks = [*_software(session), *_tpu(found), terminal(), *isolation(jail), *_folders(session)]

@@ -61,8 +61,8 @@ def compare_programs(cpu: bytes, tpu: bytes, case: str) -> list[Finding]:
     if not differ:
         return []
     message = (
-        "The program that interpret mode ran and the one for TPU do not do the same arithmetic. In this order they have "
-        f"{'; '.join(differ)}. Both must come from one kernel."
+        "The program that interpret mode ran and the one for TPU do not do the same arithmetic. In this order they "
+        f"have {'; '.join(differ)}. Both must come from one kernel."
     )
     return [finding("KT390", message, case=case)]
 
