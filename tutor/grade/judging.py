@@ -67,8 +67,10 @@ class Judging:
         self._hashes: dict[str, str] = {}
 
     async def judge(self, exercise: Exercise, source: bytes) -> Outcome:
-        """The verdict on one attempt. Who hands in the same bytes gets the same verdict. Where a stage could not answer,
-        the reference is asked as well: that tells what this machine cannot do from what the attempt evades."""
+        """The verdict on one attempt. Who hands in the same bytes gets the same verdict.
+
+        Where a stage could not answer, the reference is asked as well: that tells what this machine cannot do from what
+        the attempt evades."""
         outcome = await self._verdict(exercise, source)
         if outcome.verdict is None or not left_open(outcome.verdict) or exercise.reference is None:
             return outcome

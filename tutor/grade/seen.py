@@ -2,8 +2,8 @@
 
 The process that traces an attempt has to be told the sizes of all cases, so whatever the attempt printed, raised or
 named may be these sizes. Where a set has hidden cases, a finding is therefore told in full only if its words are the
-judge's own and are about a public case; of the others a student sees code, title, place and case. `check` tells the rest:
-it knows of no hidden case."""
+judge's own and are about a public case; of the others a student sees code, title, place and case. `check` tells the
+rest: it knows of no hidden case."""
 
 from __future__ import annotations
 

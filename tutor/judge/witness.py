@@ -1,8 +1,8 @@
 """The second witness: what the stager said of its kernels, against the TPU artifact that it made.
 
 The facts come from the process that ran the learner's Python, the artifact is read here. They must tell the same:
-Refs and their memory spaces, loads, stores, copies, products, aliases, and what computes outside the kernels. The program that `interpret` runs came
-from there too, and must do the same arithmetic as the TPU's."""
+Refs and their memory spaces, loads, stores, copies, products, aliases, and what computes outside the kernels. The
+program that `interpret` runs came from there too, and must do the same arithmetic as the TPU's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from tutor.protocol import CaseFacts, Finding, KernelFacts
 from tutor.wire import Witness, WitnessJob
 
 MOVES = frozenset({
-    "slice", "dynamic_slice", "dynamic_update_slice", "pad", "concatenate", "gather", "rev", "iota", "select_n", "split",
+    "slice", "dynamic_slice", "dynamic_update_slice", "pad", "concatenate", "split", "gather", "rev", "iota",
+    "select_n",
 })  # fmt: skip
 """Primitives that take elements from one place to another, and compute nothing with them."""
 
