@@ -8,7 +8,7 @@ import msgspec
 
 from tutor.grade.overrides import OverrideFile
 from tutor.grade.records import GradeRecord, StudentReport
-from tutor.protocol import CommandError, Verdict
+from tutor.protocol import Bench, CommandError, Sweep, Verdict
 from tutor.record import Document
 from tutor.sets import ExerciseManifest, SetManifest
 from tutor.sets.manifest import HiddenManifest
@@ -20,6 +20,8 @@ SCHEMAS = {
     "exercise.toml": ExerciseManifest,
     "hidden.toml": HiddenManifest,
     "verdict": Verdict,
+    "tune": Sweep,
+    "bench": Bench,
     "error": CommandError,
     "record": GradeRecord,
     "report": StudentReport,

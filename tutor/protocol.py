@@ -14,6 +14,8 @@ import msgspec
 
 VERDICT_SCHEMA = "kerneltutor.verdict/1"
 ERROR_SCHEMA = "kerneltutor.error/1"
+SWEEP_SCHEMA = "kerneltutor.tune/1"
+BENCH_SCHEMA = "kerneltutor.bench/1"
 
 StageName = Literal["load", "trace", "interpret", "structure", "hazards", "lower", "compile", "device"]
 Status = Literal["passed", "failed", "skipped", "unavailable", "error"]
@@ -171,6 +173,20 @@ class Allocation(Record, frozen=True):
     bytes: int
 
 
+class Work(Record, frozen=True):
+    """What one run of a program does, over all its kernels, as read from its jaxpr.
+
+    `operations` by the rate of the unit that does them (`roof.RATES`): two for each multiply-add of a product, one for
+    each element that the vector unit works out. `moved`: bytes between HBM and the chip, None where data decides.
+    `least`: bytes that a right program must move, each block of an input that is looked at and each output once.
+    `exact`: every branch was decided; else the largest ones were counted."""
+
+    operations: dict[str, int]
+    moved: int | None
+    least: int
+    exact: bool
+
+
 class Schedule(Record, frozen=True):
     """The speed estimate read from the compiler's own schedule."""
 
@@ -185,7 +201,8 @@ class Schedule(Record, frozen=True):
 
 
 class Compilation(Record, frozen=True):
-    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it."""
+    """One ahead-of-time compile of one case for one chip. `reference` is the reference solution's schedule for it;
+    `advice` says what limits the attempt by its estimate, and what would help."""
 
     chip: str
     case: str
@@ -196,10 +213,30 @@ class Compilation(Record, frozen=True):
     allocations: list[Allocation] = []
     schedule: Schedule | None = None
     reference: Schedule | None = None
+    work: Work | None = None
+    reference_work: Work | None = None
+    advice: str | None = None
+
+
+class Reached(Record, frozen=True):
+    """What one program reached on a device: per second, and as a share of what the chip can do at its best.
+
+    `least_us`: no program of this work takes less. None where the jaxpr does not say."""
+
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    roof_share: float | None = None
+    least_us: float | None = None
 
 
 class Timing(Record, frozen=True):
-    """Attempt beside reference on a device. Times are medians in microseconds; the ratio is attempt / reference."""
+    """Attempt beside reference on a device. Times are medians in microseconds; the ratio is attempt / reference, with
+    a 95 % interval. `samples` has every timed pair.
+
+    `clock`: `device` is the profiler's time of the program on the chip, `wall` the time of one call from the host, of
+    which `dispatch_us` is what a program that does nothing takes. Spreads are the middle half of the times, as a share
+    of the median. `rechecked`: timed repeats whose outputs were compared again afterwards; `inputs` says how each
+    repeat got inputs of its own. `advice` says what limits the attempt, and what would help."""
 
     device_kind: str
     attempt_us: float
@@ -209,6 +246,19 @@ class Timing(Record, frozen=True):
     ratio_high: float
     clock: Literal["device", "wall"]
     samples: list[tuple[float, float]]
+    case: str = ""
+    chip: str | None = None
+    cores: int = 1
+    attempt_spread: float | None = None
+    reference_spread: float | None = None
+    dispatch_us: float | None = None
+    rechecked: int = 0
+    inputs: str = ""
+    work: Work | None = None
+    reference_work: Work | None = None
+    attempt: Reached = Reached()
+    reference: Reached = Reached()
+    advice: str | None = None
 
 
 class Environment(Record, frozen=True):
@@ -245,6 +295,83 @@ class Verdict(Record, frozen=True, kw_only=True):
     output: str
     environment: Environment
     seconds: float
+
+
+# ---------------------------------------------------------------- what `tune` prints
+
+
+type TunedStatus = Literal["passed", "overflow", "refused", "unavailable"]
+
+
+class Tuned(Record, frozen=True):
+    """One choice of block sizes on one chip. `overflow`: it needs more VMEM than the kernel may have; `refused`: it
+    does not trace, lower or compile. `reason` says why there is no estimate. `device_us` is measured, on a TPU only."""
+
+    chip: str
+    values: dict[str, int]
+    status: TunedStatus
+    code: str | None = None
+    reason: str | None = None
+    vmem_bytes: int | None = None
+    vmem_limit_bytes: int | None = None
+    schedule: Schedule | None = None
+    device_us: float | None = None
+
+
+class Sweep(Record, frozen=True, kw_only=True):
+    """A sweep of block sizes as far as it got. `own` are the values that the timing case calls the attempt with,
+    `defaults` those that its function has; `planned` counts choices times chips, `possible` the choices before they
+    were cut down to `--max`. `reference` is by chip, `notes` say why something could not be measured. `complete` is
+    false for a sweep that was interrupted."""
+
+    schema: str = SWEEP_SCHEMA
+    set: str | None
+    exercise: str | None
+    attempt: AttemptId
+    case: str
+    chips: list[str]
+    own: dict[str, int]
+    defaults: dict[str, int]
+    parameters: dict[str, list[int]]
+    planned: int
+    possible: int
+    tried: list[Tuned] = []
+    reference: dict[str, Schedule] = {}
+    notes: list[str] = []
+    complete: bool = False
+    seconds: float = 0.0
+
+
+# ---------------------------------------------------------------- what `bench` prints
+
+
+class Benched(Record, frozen=True):
+    """One exercise on one chip: the reference, and the same function in plain JAX (`xla.py`), for the timing case.
+
+    The reasons say why there is no estimate. `floor_us`: no program of this function takes less, by the chip's peak
+    rates. The other `_us` are measured beside each other, on a TPU only."""
+
+    exercise: str
+    chip: str
+    case: str
+    reference: Schedule | None = None
+    xla: Schedule | None = None
+    reference_reason: str | None = None
+    xla_reason: str | None = None
+    floor_us: float | None = None
+    reference_us: float | None = None
+    xla_us: float | None = None
+
+
+class Bench(Record, frozen=True, kw_only=True):
+    """Every exercise that was asked for, on every chip. `complete` is false if it was interrupted."""
+
+    schema: str = BENCH_SCHEMA
+    set: str
+    chips: list[str]
+    rows: list[Benched]
+    complete: bool = False
+    seconds: float = 0.0
 
 
 class CommandError(Record, frozen=True, kw_only=True):
@@ -368,6 +495,13 @@ class Staged(Record, frozen=True):
     least_bytes: int
 
 
+class Operations(Record, frozen=True):
+    """What one kernel works out over its whole grid, by rate, as in `Work`."""
+
+    by_rate: dict[str, int]
+    exact: bool
+
+
 class KernelFacts(Record, frozen=True):
     """One kernel of one case: the public facts, and what only rules need.
 
@@ -387,6 +521,7 @@ class KernelFacts(Record, frozen=True):
     vmem_limit_bytes: int | None = None
     laws: list[BlockLaw] = []
     staged: list[Staged] = []
+    operations: Operations | None = None
 
 
 class CaseFacts(Record, frozen=True):

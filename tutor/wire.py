@@ -190,7 +190,7 @@ class StructureJob(Record, frozen=True, tag="structure"):
 class CompileJob(Record, frozen=True, tag="compile"):
     """Compile a TPU artifact for one chip, with no TPU. `kernels` are the facts that name operands and lines; `path`
     is the attempt's, as places in the artifact name it. `estimate`: the schedule is read too; then `values` are `.npz`
-    bytes of the case's integer inputs, which may steer it."""
+    bytes of the case's integer inputs, which may steer it. `sweep`: what cannot fit into VMEM is not even compiled."""
 
     artifact: bytes
     case: str
@@ -200,6 +200,7 @@ class CompileJob(Record, frozen=True, tag="compile"):
     limits: Limits = Limits()
     estimate: bool = False
     values: bytes = b""
+    sweep: bool = False
 
 
 class Witness(Record, frozen=True):
@@ -236,7 +237,10 @@ class ScanJob(Record, frozen=True, tag="scan"):
 
 
 class DeviceJob(Record, frozen=True, tag="device"):
-    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers."""
+    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers.
+
+    `profiler`: the profiler's time is used where it can be had. The reference has a tolerance of its own where its
+    products are less precise."""
 
     oracle: OracleFile
     case: CaseSpec
@@ -246,6 +250,8 @@ class DeviceJob(Record, frozen=True, tag="device"):
     tolerance: ToleranceSpec
     platform: Literal["cpu", "tpu"] = "tpu"
     budget_seconds: float = 5.0
+    profiler: bool = True
+    reference_tolerance: ToleranceSpec | None = None
 
 
 class ProofJob(Record, frozen=True, tag="proof"):

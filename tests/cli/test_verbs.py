@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done
+from tests.unit.test_speeds import estimated
 from tests.unit.verdicts import verdict
 from tutor.cli.app import VERBS, load, run
 from tutor.record import open_history
@@ -308,3 +309,22 @@ def test_python_m_is_the_same_program() -> None:
     from tutor.__main__ import main
 
     assert callable(main) and run is sys.modules["tutor.cli.app"].run
+
+
+def test_progress_shows_speeds(kt: Kt) -> None:
+    assert "No attempt at this exercise has a time" in kt("progress", "speed", "scale").err
+    with open_history() as history:
+        for us in (900.0, 450.0):
+            said = verdict(compile=[estimated("v5e", us, 300.0)])
+            history.add("tiny", "scale", b"x", said)
+    done = kt("progress", "speed", "scale")
+    assert done.code == 0
+    assert done.out.startswith("Estimate for v5e, case big: 900 µs, now 450 µs, reference 300 µs\n")
+    assert "● passed" in done.out and done.out.rstrip().endswith("1.50")
+    found = json.loads(kt("progress", "speed", "scale", "--json").out)["speeds"]
+    assert [(one["chip"], one["clock"], one["attempt_us"]) for one in found] == [
+        ("v5e", "estimate", 900.0), ("v5e", "estimate", 450.0),
+    ]  # fmt: skip
+    by_slug = {one["slug"]: one["speeds"] for one in json.loads(kt("progress", "--json").out)["exercises"]}
+    assert len(by_slug["scale"]) == 2
+    assert kt("progress", "speed", "no_such").code == 2

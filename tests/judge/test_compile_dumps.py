@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tutor.judge.compile.allocations import named, peak, read
+from tutor.judge.compile.allocations import least_vmem, named, peak, read
 from tutor.judge.compile.words import number, size
 from tutor.protocol import Kernel, Operand
 
@@ -72,3 +72,15 @@ def test_figures_never_read_alike_when_they_differ() -> None:
     assert size(8 << 20) == "8 MiB" and size(131072) == "128 KiB" and size(3) == "3 bytes"
     assert size((16 << 20) + 4096, 16 << 20) == "16.004 MiB"
     assert number("16.12M") == 16.12 * (1 << 20) and number("512") == 512
+
+
+def test_the_least_that_a_kernel_needs() -> None:
+    """Blocks of inputs and outputs once: buffers and scratch may turn out smaller, these may not."""
+    packed = Operand("p", None, "input", "vmem", [8, None, 256], [8, 4, 256], "int4")
+    elsewhere = Operand("h", None, "input", "any", None, [1 << 20], "float32")
+    kernel = Kernel(
+        "kernel", "pallas_call", "small", [4],
+        [operand("x_ref", "input", [32, 128], [8, 128]), operand("acc", "scratch", [4096]), packed, elsewhere],
+        [], 0, 0, 0, 0, 0, 0,
+    )  # fmt: skip
+    assert least_vmem(kernel) == 8 * 128 * 4 + 8 * 256 // 2

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec import structs
 
 from tutor.findings import finding
 from tutor.ladder.events import CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
+from tutor.ladder.sweep_plan import CannotTune
 from tutor.protocol import (
     STAGES,
     Access,
@@ -20,6 +21,7 @@ from tutor.protocol import (
     BlockWalk,
     CaseFacts,
     CaseResult,
+    Compilation,
     Environment,
     Finding,
     JaxprLine,
@@ -27,14 +29,18 @@ from tutor.protocol import (
     KernelFacts,
     MarkedJaxpr,
     Operand,
+    Schedule,
     Span,
     Staged,
     StageName,
     StageResult,
     Status,
+    Sweep,
+    Tuned,
     Verdict,
+    Work,
 )
-from tutor.record import Attempt
+from tutor.record import Attempt, Speed
 from tutor.sets import Broken
 
 STARTER = """\
@@ -153,6 +159,7 @@ class FakeHistory:
     hidden: str | None = "The solution can be seen once your attempt has passed."
     revealed: list[str] = field(default_factory=list)
     trouble: str | None = None
+    fast: list[Speed] = field(default_factory=list)
 
     def attempts(self, exercise: FakeExercise) -> list[Attempt]:
         return [
@@ -160,6 +167,9 @@ class FakeHistory:
             for n, (slug, source, verdict) in enumerate(self.added)
             if slug == exercise.slug
         ]
+
+    def speeds(self, exercise: FakeExercise) -> list[Speed]:
+        return self.fast
 
     def source(self, attempt: Attempt) -> bytes | None:
         return self.added[attempt.id][1]
@@ -359,6 +369,56 @@ def failing() -> list[StageResult]:
     return list(results.values())
 
 
+def sweep_pictures() -> list[Sweep]:
+    """A sweep of two keywords: one choice overflows, one is the attempt as it is called."""
+
+    def tuned(bm: int, bn: int, us: float | None) -> Tuned:
+        known = Schedule(us, us / 8, "memory", 1 << 20, 0.5, 0.0, {}, []) if us else None
+        return Tuned(
+            "v5e", {"bm": bm, "bn": bn}, "passed" if us else "overflow", None if us else "KT602", schedule=known
+        )
+
+    sweep = Sweep(
+        set="fake", exercise="f32_accumulator", attempt=AttemptId("a.py", "0"), case="large", chips=["v5e"],
+        own={"bm": 128, "bn": 128}, defaults={"bm": 128, "bn": 128}, parameters={"bm": [128, 256], "bn": [128, 512]},
+        planned=4, possible=4,
+    )  # fmt: skip
+    pictures = [sweep]
+    for bm, bn, us in ((128, 128, 300.0), (128, 512, 200.0), (256, 128, 100.0), (256, 512, None)):
+        pictures.append(structs.replace(pictures[-1], tried=[*pictures[-1].tried, tuned(bm, bn, us)], seconds=1.0))
+    return [*pictures, structs.replace(pictures[-1], complete=True)]
+
+
+WORK = Work({"bf16": 34_359_738_368, "vector": 33_554_432}, 342_606_336, 41_943_040, True)
+BETTER = structs.replace(WORK, moved=142_606_336)
+
+
+def compiled(chip: str, us: float, reference: float | None = 215.0, work: Work | None = WORK) -> Compilation:
+    return Compilation(
+        chip, "large", "passed", work=work, reference_work=BETTER if reference else None,
+        schedule=Schedule(us, us / 64, "memory", 342_606_336, 0.7, 0.0, {}, []),
+        reference=Schedule(reference, 1.0, "compute", 1, 0.1, 0.0, {}, []) if reference else None,
+        advice="Memory traffic limits it: `a_ref` is read 16 times over, 256 MiB for 16 MiB. Bigger blocks along the "
+        "axes that it does not follow would help. [/x]",
+    )  # fmt: skip
+
+
+def speed(number: int, us: float, **more: object) -> Speed:
+    base = Speed(
+        number, 1.7e9 + 60 * number, "", number > 2, "v5e", "estimate", "large", us, 215.0, None, None,
+        {"bf16": 34_359_738_368}, 1_042_606_336 - number * 10**8,
+    )  # fmt: skip
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def estimated(source: bytes) -> list[Event]:
+    """Right, with an estimate for two chips."""
+    *first, last = events(passing())
+    assert isinstance(last, CheckFinished)
+    compile = [compiled("v5e", 515.0), compiled("v6e", 255.0, 105.0)]
+    return [*first, CheckFinished(structs.replace(last.verdict, compile=compile))]
+
+
 @dataclass
 class FakeChecker:
     """Plays `script(source)`; before each event it waits for `gate`, or for `pace` seconds (below 0: not at all)."""
@@ -373,6 +433,20 @@ class FakeChecker:
     closed: bool = False
     warmed: bool = False
     traced: list[tuple[bytes, bool]] = field(default_factory=list)
+    tuned: list[bytes] = field(default_factory=list)
+
+    async def tune(self, exercise: FakeExercise, source: bytes, path: Path) -> AsyncIterator[Sweep]:
+        self.tuned.append(source)
+        if b"no blocks" in source:
+            raise CannotTune("It has no block sizes to sweep.", "Add some.")
+        try:
+            for picture in sweep_pictures():
+                if self.gate is not None:
+                    await self.gate.wait()
+                yield picture
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled.append(source)
+            raise
 
     async def trace(
         self, exercise: FakeExercise, source: bytes, path: Path, *, whole: bool = False

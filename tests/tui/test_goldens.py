@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.tui.fakes import FakeChecker, events, failing, judged
+from tests.tui.fakes import FakeChecker, estimated, events, failing, judged, speed
 from tests.tui.screen import SIZES, Driven, driven
 from tutor.tui.widgets.jaxpr_view import JaxprView
+from tutor.tui.widgets.roofline_view import RooflineView
 
 FOLDER = Path(__file__).parent / "goldens"
 
@@ -51,9 +53,32 @@ async def hint(run: Driven) -> None:
     await run.press("f7")
 
 
+async def roofline(run: Driven) -> None:
+    await fast(run)
+    await run.press("o")
+    await run.until(lambda: run.one(RooflineView).has_focus)
+
+
+async def speeds(run: Driven) -> None:
+    await fast(run)
+    await run.press("y")
+
+
+async def fast(run: Driven) -> None:
+    run.checker.script = estimated
+    run.history.fast = [speed(n, 1900.0 - 200 * n, passed=n != 1) for n in range(5)]
+    await run.check()
+    await run.press("escape")
+
+
+SCENES = (lesson, failed, jaxpr, passed, found, exercises, hint, roofline, speeds)
+
+
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-@pytest.mark.parametrize("scene", [lesson, failed, jaxpr, passed, found, exercises, hint], ids=lambda f: f.__name__)
-async def test_screen(tmp_path: Path, scene, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("scene", SCENES, ids=lambda f: f.__name__)
+async def test_screen(tmp_path: Path, scene, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")  # attempts show when they were made
+    time.tzset()
     async with driven(tmp_path, FakeChecker(lambda source: events(failing())), size) as run:
         await scene(run)
         await run.pilot.pause(0.05)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from tests.tui.fakes import BAD, FACTS, FakeChecker, FakeCourse, FakeHistory, events, failing, passing, stage
+from tests.tui.fakes import BAD, FACTS, FakeChecker, FakeCourse, FakeHistory, estimated, events, failing, passing, stage
 from tests.tui.screen import SIZES, Driven, driven
 from tests.tui.test_grid_model import ERRORS
+from tutor.ladder.events import CheckFinished
 from tutor.protocol import CaseError, CaseResult
 from tutor.sets import Broken, SetError
 from tutor.tui.widgets.compare_view import CompareView
 from tutor.tui.widgets.grid_view import GridView, Slider
 from tutor.tui.widgets.jaxpr_view import JaxprView
+from tutor.tui.widgets.roofline_view import RooflineView
 from tutor.tui.widgets.work import Work
 
 
@@ -232,3 +235,51 @@ async def test_a_history_that_cannot_be_kept_is_said(tmp_path: Path) -> None:
         history.trouble = "the disk is full"
         await run.check()
         assert "!! history not kept" in run.lines()[0]
+
+
+# ---------------------------------------------------------------- how fast it is
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_roofline_is_there_while_there_is_an_estimate(tmp_path: Path, size) -> None:
+    async with driven(tmp_path, FakeChecker(right), size) as run:
+        await run.check()
+        await run.press("escape", "o")
+        assert not run.one(Work).offers("roofline") and run.one(Work).active != "roofline"
+        run.checker.script = estimated
+        await run.check()
+        await run.press("escape")
+        await opened(run, "o", "roofline")
+        assert "v5e: estimate, no TPU" in run.text()
+        await run.press("c")
+        assert "v6e: estimate, no TPU" in run.text()
+        await run.press("c")
+        assert "v5e: estimate, no TPU" in run.text()
+        run.checker.script = right
+        await run.check()
+        assert not run.one(Work).offers("roofline"), "no picture of an attempt that has no estimate"
+
+
+async def test_another_exercise_has_another_roof(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(estimated)) as run:
+        await run.check()
+        assert run.one(Work).offers("roofline")
+        run.main.choose("any_sync_copy")
+        await run.until(lambda: run.main._desk.exercise.slug == "any_sync_copy")
+        assert not run.one(Work).offers("roofline")
+
+
+async def test_the_words_of_a_roofline_are_no_markup_and_can_be_scrolled_to(tmp_path: Path) -> None:
+    def script(source: bytes):
+        *first, last = estimated(source)
+        one = structs.replace(last.verdict.compile[0], advice="red [/x] \x1b[31m end")
+        return [*first, CheckFinished(structs.replace(last.verdict, compile=[one]))]
+
+    async with driven(tmp_path, FakeChecker(script), (40, 12)) as run:
+        await run.check()
+        await run.press("escape")
+        await opened(run, "o", "roofline")
+        assert run.one(RooflineView).check_action("chip", ()) is False, "there is one chip only"
+        assert "[/x]" not in run.text()
+        await run.press(*["down"] * 12)
+        assert "red [/x] ␛[31m end" in run.text()

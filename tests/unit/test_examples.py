@@ -26,9 +26,10 @@ NO_PROGRAM = {
     "KT391": "comes in exercises only, beside any finding of `lower`",
     "KT601": "every message of the compiler that is known has a code of its own",
     "KT608": "no kernel is known that crashes the compiler",
+    "KT612": "it depends on the version of libtpu",
     "KT609": "how long the compiler takes depends on the machine",
     "KT611": "takes arrays of many GiB",
-    **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705"), "takes a TPU"),
+    **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705", "KT706", "KT707", "KT708"), "takes a TPU"),
     **dict.fromkeys(GRADING, "comes of grading a class"),
     "KT810": "JAX refuses to export a program like that", "KT812": "what JAX exports can be read",
     "KT816": "depends on the machine",
@@ -41,8 +42,6 @@ NO_PROGRAM = {
 
 RESERVED = {
     "KT314": "oracles of exercises give it",
-    "KT703": "a device is needed to write it against",
-    "KT704": "a device is needed to write it against",
 }
 """Codes that have a page, and that nothing in the tutor says by itself."""
 

@@ -34,6 +34,8 @@ VERBS: dict[str, Lazy] = {
     "watch": Lazy("tutor.cli.watch:watch", "Check on every save."),
     "inspect": Lazy("tutor.cli.inspect:inspect", "Judge a kernel of your own, without an exercise."),
     "jaxpr": Lazy("tutor.cli.jaxpr:jaxpr", "The marked jaxpr of an attempt, and its access table."),
+    "tune": Lazy("tutor.cli.tune:tune_command", "Try other block sizes, by the compiler's estimate."),
+    "bench": Lazy("tutor.cli.bench:bench", "The references beside the same functions in plain JAX."),
     "progress": Lazy("tutor.cli.progress:progress", "What is solved; export, import, merge."),
     "submit": Lazy("tutor.cli.submit:submit", "One archive of your attempts, to hand in."),
     "explain": Lazy("tutor.cli.explain:explain", "What a finding's code means."),

@@ -6,9 +6,10 @@ import click
 
 from tutor.cli.errors import ExitCode
 from tutor.cli.isolation import isolation, proved
-from tutor.cli.machine import Check, Devices, devices, platform_check, terminal, version
+from tutor.cli.machine import Check, platform_check, terminal, version
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, paint, wrap
+from tutor.ladder.chip import Devices, devices
 from tutor.ladder.libtpu import libtpu_command
 from tutor.record import HistoryError
 from tutor.sets import SetError
@@ -29,7 +30,8 @@ def doctor(session: Session, exploits: bool, as_json: bool) -> int:
         return run_exploits(as_json=as_json, color=session.color)
     found = devices()
     jail = proved()
-    checks = [*_software(session), *_tpu(found), terminal(), *isolation(jail), *_folders(session)]
+    checks = [*_software(session), *_tpu(found), *_opened(session, found), terminal()]
+    checks += [*isolation(jail), *_folders(session)]
     if as_json:
         show_json({"checks": checks, "devices": found, "isolation": jail, "libtpu_command": libtpu_command()})
         return ExitCode.DONE
@@ -80,6 +82,19 @@ def _tpu(found: Devices) -> list[Check]:
         partly = "" if found.complete else " (some processes of other users could not be looked at)"
         checks.append(Check("TPU holder", "ok", f"nobody holds it{partly}"))
     return checks
+
+
+def _opened(session: Session, found: Devices) -> list[Check]:
+    """Which of our processes open the chip; looked at only where there is one and nobody else holds it."""
+    if not found.paths or found.holders:
+        return []
+    try:
+        exercise = next((e for e in session.set.exercises if e.kind == "kernel"), None)
+    except SetError:
+        return []
+    from tutor.cli.chip_check import who_opens_the_chip
+
+    return [who_opens_the_chip(exercise)] if exercise is not None else []
 
 
 def _folders(session: Session) -> list[Check]:

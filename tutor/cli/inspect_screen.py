@@ -11,7 +11,7 @@ from pathlib import Path
 from tutor.cli.start import need_terminal, show_screen
 from tutor.ladder.inspect import Inspector
 from tutor.protocol import Verdict
-from tutor.record import Attempt
+from tutor.record import Attempt, Speed, speeds_of
 from tutor.sets import Broken
 
 
@@ -63,6 +63,7 @@ class Sitting:
 
     def __init__(self) -> None:
         self._tried: list[tuple[Attempt, bytes]] = []
+        self._speeds: list[Speed] = []
 
     def solved(self) -> frozenset[str]:
         return frozenset()
@@ -89,9 +90,13 @@ class Sitting:
             score=verdict.score,
         )
         self._tried.append((attempt, source))
+        self._speeds += speeds_of(attempt, verdict)
 
     def attempts(self, exercise: OwnKernel) -> Sequence[Attempt]:
         return [attempt for attempt, _ in self._tried]
+
+    def speeds(self, exercise: OwnKernel) -> Sequence[Speed]:
+        return self._speeds
 
     def source(self, attempt: Attempt) -> bytes | None:
         return self._tried[attempt.id][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 import sys
 from pathlib import Path
@@ -18,9 +19,11 @@ from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, sa
 from tutor.cli.text import wrap
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced
-from tutor.protocol import Verdict
+from tutor.protocol import StageName, Verdict
+from tutor.record import HistoryError
 from tutor.sets import Exercise
 from tutor.tui.access_model import notes
+from tutor.tui.roofline_model import Roofline, rooflines
 
 
 @click.command("jaxpr", cls=Verb)
@@ -36,7 +39,8 @@ def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_html: b
         raise click.UsageError("--html and --json are two forms of the same: ask for one.")
     exercise = session.exercise(slug)
     path, source = attempt_of(session, exercise, file)
-    traced, verdict = asyncio.run(_trace(exercise, source, path, whole))
+    # A page also shows how fast the kernel is, by the compiler's estimate.
+    traced, verdict = asyncio.run(_trace(exercise, source, path, whole, "compile" if as_html else "trace"))
     if traced is None:
         if as_json:
             show_json(verdict)
@@ -53,7 +57,8 @@ def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_html: b
         from tutor.cli.page import page  # slow to import
 
         text = source.decode("utf-8", "replace")
-        made = page(exercise.title, Path(path).name, text, traced.kernels, traced.jaxpr, traced.facts)
+        roofs = _roofs(session, exercise, source, verdict)
+        made = page(exercise.title, Path(path).name, text, traced.kernels, traced.jaxpr, traced.facts, roofs)
         click.echo(made.encode(), nl=False)
         return ExitCode.DONE
     click.echo("\n".join(marked_text(traced.jaxpr, color=session.color)))
@@ -66,12 +71,27 @@ def jaxpr(session: Session, slug: str, file: str | None, whole: bool, as_html: b
     return ExitCode.DONE
 
 
-async def _trace(exercise: Exercise, source: bytes, path: str, whole: bool) -> tuple[KernelsTraced | None, Verdict]:
+def _roofs(session: Session, exercise: Exercise, source: bytes, verdict: Verdict) -> list[Roofline]:
+    """The rooflines of this source: by the time that was measured of it before, if there is one, else estimated."""
+    try:
+        history = session.history
+        speeds = history.speeds(session.set.id, exercise.slug)
+        mine = hashlib.sha256(source).hexdigest()
+        timed = [one for one in speeds if one.sha256 == mine and one.clock != "estimate"]
+        timing = history.verdict(timed[-1].attempt_id).timing if timed else None
+    except HistoryError:
+        return rooflines(verdict.compile)
+    return rooflines(verdict.compile, timing, speeds)
+
+
+async def _trace(
+    exercise: Exercise, source: bytes, path: str, whole: bool, target: StageName
+) -> tuple[KernelsTraced | None, Verdict]:
     ladder = Ladder()
     traced: KernelsTraced | None = None
     verdict: Verdict | None = None
     try:
-        async for event in ladder.check(exercise, source, path, target="trace", whole_jaxpr=whole):
+        async for event in ladder.check(exercise, source, path, target=target, whole_jaxpr=whole):
             if isinstance(event, KernelsTraced):
                 traced = event
             elif isinstance(event, CheckFinished):

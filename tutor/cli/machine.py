@@ -6,8 +6,6 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -22,22 +20,6 @@ class Check(msgspec.Struct, frozen=True):
     fix: str | None = None
 
 
-class Holder(msgspec.Struct, frozen=True):
-    """A process that has TPU device files open."""
-
-    pid: int
-    command: str
-    paths: list[str]
-
-
-class Devices(msgspec.Struct, frozen=True):
-    """TPU device files and who has them open. `complete` is false where other users' processes cannot be seen."""
-
-    paths: list[str]
-    holders: list[Holder]
-    complete: bool
-
-
 def version(package: str) -> str | None:
     """The installed version of a package; it is not imported."""
     from importlib.metadata import PackageNotFoundError
@@ -47,24 +29,6 @@ def version(package: str) -> str | None:
         return installed(package)
     except PackageNotFoundError:
         return None
-
-
-def devices(dev: Path = Path("/dev"), proc: Path = Path("/proc")) -> Devices:
-    """TPU device files below `dev`, and the processes of `proc` that have one open."""
-    vfio = [p for p in (dev / "vfio").glob("*") if p.name.isdigit()]
-    paths = sorted(str(p) for p in [*dev.glob("accel*"), *vfio] if not p.is_dir())
-    holders: list[Holder] = []
-    complete = True
-    for folder in sorted((p for p in proc.glob("[0-9]*") if paths), key=lambda p: int(p.name)):
-        try:
-            open_here = {str(fd.readlink()) for fd in _entries(folder / "fd")}
-        except PermissionError:
-            complete = False
-            continue
-        held = sorted(open_here & set(paths))
-        if held:
-            holders.append(Holder(int(folder.name), _command(folder), held))
-    return Devices(paths, holders, complete)
 
 
 def terminal() -> Check:
@@ -89,18 +53,3 @@ def platform_check() -> Check:
     if sys.platform == "win32":
         return Check("python", "problem", detail, "On Windows, run kerneltutor inside WSL.")
     return Check("python", "missing", detail, "Here `compile`, the estimate and the stronger jails are not available.")
-
-
-def _entries(folder: Path) -> Iterable[Path]:
-    """The entries of a process's folder; a process that is gone has none."""
-    try:
-        return [p for p in folder.iterdir() if p.is_symlink()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def _command(folder: Path) -> str:
-    try:
-        return (folder / "comm").read_text(errors="replace").strip()
-    except OSError:
-        return "?"

@@ -15,10 +15,12 @@ from markupsafe import Markup
 
 from tutor.cli.access_table import HEAD, NUMBERS, heading, of_kernels, table_notes, table_rows
 from tutor.cli.marked import Piece, pieces
+from tutor.cli.roofline_drawing import drawing
 from tutor.cli.text import plain
 from tutor.protocol import AccessKind, CaseFacts, Kernel, MarkedJaxpr
 from tutor.tui.access_model import notes
 from tutor.tui.model import KINDS, LETTERS, caused_by, letters
+from tutor.tui.roofline_model import Roofline
 
 LEGEND: dict[AccessKind, str] = {
     "load": "load",
@@ -61,6 +63,7 @@ def page(
     kernels: Sequence[Kernel],
     marks: MarkedJaxpr,
     facts: Sequence[CaseFacts] = (),
+    roofs: Sequence[Roofline] = (),
 ) -> str:
     """The whole page. Every text may hold anything: it is escaped, and control characters are written out.
 
@@ -80,6 +83,7 @@ def page(
             for kernel, more in of_kernels(kernels, facts)
         ],
         notes=notes(marks) if kernels else [],
+        roofs=list(map(drawing, roofs)),
         kinds=KINDS,
         head=HEAD,
         numbers=NUMBERS,

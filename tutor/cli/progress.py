@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import click
 
 from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.listing import describe
-from tutor.cli.session import Session, Verb, json_option, pass_session, say, shared_options, show_json
-from tutor.cli.text import plural, table
+from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, shared_options, show_json
+from tutor.cli.text import one_line, plural, table
 from tutor.record import Document, Progress, export_progress, import_progress, merge_progress, read_progress
 from tutor.sets import chapter_title, write_atomic
+from tutor.tui.speed_plot import heading, legend, plot, series, usable
 
 
 @click.group("progress", invoke_without_command=True)
@@ -29,8 +31,11 @@ def progress(context: click.Context, as_json: bool) -> int | None:
     found = {e.slug: status.get(e.slug, Progress(e.slug)) for e in loaded.exercises}
     solved = sum(p.solved for p in found.values())
     if as_json:
-        show_json({"set": loaded.id, "solved": solved, "total": len(found),
-                   "exercises": [describe(e, found[e.slug]) for e in loaded.exercises]})  # fmt: skip
+        exercises = [
+            {**describe(e, found[e.slug]), "speeds": session.history.speeds(loaded.id, e.slug)}
+            for e in loaded.exercises
+        ]
+        show_json({"set": loaded.id, "solved": solved, "total": len(found), "exercises": exercises})
         return ExitCode.DONE
     rows = [("chapter", "solved", "attempts", "hints", "last")]
     for chapter in loaded.manifest.chapters:
@@ -48,6 +53,36 @@ def progress(context: click.Context, as_json: bool) -> int | None:
 
 
 progress.params += shared_options()
+
+
+@progress.command("speed", cls=Verb)
+@click.argument("slug", type=SLUG)
+@json_option
+@pass_session
+def speed(session: Session, slug: str, as_json: bool) -> int:
+    """How fast your attempts at one exercise were, measured or estimated, beside the reference."""
+    exercise = session.exercise(slug)
+    speeds = session.history.speeds(session.set.id, exercise.slug)
+    if as_json:
+        show_json({"set": session.set.id, "exercise": exercise.slug, "speeds": speeds})
+        return ExitCode.DONE
+    shown = series(speeds)
+    if not shown:
+        say("No attempt at this exercise has a time: on a TPU it is measured, and with libtpu estimated.")
+        return ExitCode.DONE
+    click.echo(one_line(heading(shown)))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+    for row in plot(shown, min(width, 100), 10):
+        click.echo("".join(words for words, _ in row).rstrip())
+    click.echo("".join(words for words, _ in legend()))
+    rows = [("attempt", "chip", "clock", "case", "µs", "reference µs", "ratio")]
+    for one in speeds:
+        when = f"{datetime.datetime.fromtimestamp(one.at):%Y-%m-%d %H:%M}"
+        reference = one.reference_us if usable(one.reference_us) else None
+        beside = (f"{reference:.4g}", f"{one.attempt_us / reference:.2f}") if reference else ("", "")
+        rows.append((when, one_line(one.chip), one.clock, one_line(one.case), f"{one.attempt_us:.4g}", *beside))
+    click.echo("\n".join(["", *table(rows, right=(4, 5, 6))]))
+    return ExitCode.DONE
 
 
 @progress.command("export", cls=Verb)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from tutor.cli.render_compile import compile_lines, speed_lines
 from tutor.cli.render_kernels import kernel_lines, line_of_counts
 from tutor.cli.text import cut, one_line, paint, plain, plural, wrap
-from tutor.ladder.speed_words import short_estimate
+from tutor.ladder.speed_words import short_estimate, timing_lines
 from tutor.protocol import (
     PREDICT_QUESTIONS,
     PREDICT_STAGES,
@@ -110,7 +110,8 @@ def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, 
     if stage.name == ("device" if any(s.name == "device" for s in verdict.stages) else "compile"):
         yield from speed_lines(verdict.compile, width)
     if stage.name == "device" and verdict.timing is not None:
-        yield from (f"     {line}" for line in _timed(verdict.timing))
+        for line in timing_lines(verdict.timing):
+            yield from wrap(line, width, "     ")
     for finding in stage.findings:
         yield from _finding(finding, source, width, color)
 
@@ -178,14 +179,6 @@ def _excerpt(finding: Finding, source: list[str], width: int, color: bool) -> It
     if column is not None and 0 < column < width - len(lead) and plain(text) == text:
         shown = len(source[finding.line - 1][:column].expandtabs(4))
         yield paint(" " * (len(lead) - 2) + "| " + " " * shown + "^", "dim", color)
-
-
-def _timed(timing: Timing) -> Iterator[str]:
-    yield (
-        f"yours {timing.attempt_us:.1f} µs, reference {timing.reference_us:.1f} µs, "
-        f"ratio {timing.ratio_low:.2f} to {timing.ratio_high:.2f}"
-    )
-    yield f"{timing.clock} clock, {one_line(timing.device_kind)}"
 
 
 def _output(output: str, width: int, color: bool) -> list[str]:

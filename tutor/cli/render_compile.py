@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tutor.cli.text import one_line, wrap
+from tutor.cli.text import cut, one_line, table, wrap
 from tutor.ladder.chip_use import ChipUse, by_chip
-from tutor.ladder.speed_words import estimate_lines
+from tutor.ladder.speed_words import estimate_figures
 from tutor.protocol import Compilation
 from tutor.tui.text import size
 
@@ -22,11 +22,16 @@ def compile_lines(compilations: Sequence[Compilation], width: int) -> Iterator[s
 
 
 def speed_lines(compilations: Sequence[Compilation], width: int) -> Iterator[str]:
-    """The speed estimates, one block a chip."""
+    """The speed estimates, one block a chip: a small table of yours beside the reference's, and what it comes to."""
     for one in compilations:
-        for line in estimate_lines(one):
-            indent = "     " + " " * (len(line) - len(line.lstrip()))
-            yield from wrap(line.strip(), width, indent)
+        figures = estimate_figures(one)
+        if figures is None:
+            continue
+        yield from wrap(figures.title, width, "     ")
+        lines = table([("", *figures.names), *((label, *cells) for label, cells in figures.rows)], indent="       ")
+        yield from (cut(line, width) for line in lines)
+        for words in (figures.verdict, *figures.notes):
+            yield from wrap(words, width, "       ")
 
 
 def _chip(use: ChipUse) -> str:

@@ -14,7 +14,7 @@ from tutor.cli.errors import Refused
 from tutor.cli.session import Session
 from tutor.ladder.check import Ladder
 from tutor.protocol import Verdict
-from tutor.record import Attempt, History, HistoryError, Progress
+from tutor.record import Attempt, History, HistoryError, Progress, Speed
 from tutor.sets import Broken, Exercise, ExerciseSet
 from tutor.sets.reveal import why_hidden
 
@@ -116,6 +116,9 @@ class Records:
 
     def attempts(self, exercise: Exercise) -> Sequence[Attempt]:
         return self._ask(lambda history: history.attempts(self._set, exercise.slug), [])
+
+    def speeds(self, exercise: Exercise) -> Sequence[Speed]:
+        return self._ask(lambda history: history.speeds(self._set, exercise.slug), [])
 
     def source(self, attempt: Attempt) -> bytes | None:
         return self._ask(lambda history: history.source(attempt.id), None)

@@ -14,6 +14,7 @@ from tutor.jaxpr.kernels import KERNEL_PRIMITIVES, KernelParts
 from tutor.jaxpr.names import clean
 from tutor.jaxpr.nest import Level, Node, count, read_kernel
 from tutor.jaxpr.notation import parameter
+from tutor.jaxpr.operations import operations
 from tutor.jaxpr.outside import KernelCall, Program, Source, primitives, read_program
 from tutor.jaxpr.traffic import OFF_CHIP, operand_walks, traffic
 from tutor.jaxpr.walks import block_laws, block_walks, staged
@@ -93,6 +94,7 @@ def _kernel(program: Program, number: int, case: str, file_name: str) -> KernelF
         vmem_limit_bytes=getattr(call.node.eqn.params.get("compiler_params"), "vmem_limit_bytes", None),
         laws=block_laws(named, outputs, moved_outputs),
         staged=staged(named),
+        operations=operations(level, parts, call.grid, steps, call.values),
     )
 
 

@@ -1,12 +1,12 @@
-"""How often each copy really runs over a whole grid.
+"""How often each copy, or any other equation, really runs over a whole grid.
 
 The scalar program of a kernel (its branches, loop counters and indices) usually follows from the grid step and from
-integers in SMEM. It is run here with NumPy for all steps at once, which decides every `pl.when` round a copy.
+integers in SMEM. It is run here with NumPy for all steps at once, which decides every `pl.when` round an equation.
 Where data decides instead, or the loops are too long, the answer is None and the static sum has to do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -29,18 +29,33 @@ MOST_CELLS = 20_000_000
 def copies_started(
     level: Level, parts: KernelParts, grid: Sequence[int | None], values: Sequence[Array | None]
 ) -> list[tuple[Node, int]] | None:
-    """Each `copy_start` of the kernel with how often it runs over the whole grid, or None if that cannot be known.
+    """Each `copy_start` of the kernel with how often it runs over the whole grid, or None if that cannot be known."""
+    return times_run(level, parts, grid, values, _starts_copy)
+
+
+def times_run(
+    level: Level,
+    parts: KernelParts,
+    grid: Sequence[int | None],
+    values: Sequence[Array | None],
+    wanted: Callable[[Node], bool],
+) -> list[tuple[Node, int]] | None:
+    """Each node that is `wanted` with how often it runs over the whole grid, or None if that cannot be known.
 
     `values` are the contents of the operands (scalar prefetch first, then inputs), None where unknown."""
     steps = grid_steps(grid, max_steps=MOST_CELLS // 100)
     if steps is None or (parts.primitive != "pallas_call" and prod(g or 1 for g in grid) > 1):
         return None
-    replay = _Replay(Scope(steps, grid, _readable(parts, values), _axes(parts)))
+    replay = _Replay(Scope(steps, grid, _readable(parts, values), _axes(parts)), wanted)
     try:
         replay.level(level, np.ones(len(steps), bool))
     except _GiveUp:
         return None
     return list(replay.found.values())
+
+
+def _starts_copy(node: Node) -> bool:
+    return node.touch is not None and node.touch.kind == "copy_start"
 
 
 def _axes(parts: KernelParts) -> tuple[int, ...] | None:
@@ -63,8 +78,9 @@ class _GiveUp(Exception):
 
 
 class _Replay:
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, wanted: Callable[[Node], bool]) -> None:
         self.scope = scope
+        self.wanted = wanted
         self.found: dict[int, tuple[Node, int]] = {}
         self.left = BUDGET
         self.cells = MOST_CELLS
@@ -80,10 +96,10 @@ class _Replay:
         self.cells -= len(active)
         if self.left < 0 or self.cells < 0:
             raise _GiveUp
-        if node.touch and node.touch.kind == "copy_start":
+        if self.wanted(node):
             _, before = self.found.get(id(node), (node, 0))
             self.found[id(node)] = (node, before + int(active.sum()))
-        if not self.copies(node):
+        if not self.within(node):
             self.scope.run(node.eqn)
             return
         match node.eqn.primitive.name:
@@ -99,14 +115,12 @@ class _Replay:
             case _:
                 raise _GiveUp
 
-    def copies(self, node: Node) -> bool:
-        """Whether a copy starts in a body of this equation."""
+    def within(self, node: Node) -> bool:
+        """Whether a body of this equation holds something wanted."""
         if not node.inner:
             return False
         if id(node) not in self.holds:
-            self.holds[id(node)] = any(
-                inner.touch and inner.touch.kind == "copy_start" for _, below in node.inner for inner in below.walk()
-            )
+            self.holds[id(node)] = any(self.wanted(inner) for _, below in node.inner for inner in below.walk())
         return self.holds[id(node)]
 
     def turn(self, body: Body, below: Level, active: Array, carry: Sequence[Any] = ()) -> list[Any]:

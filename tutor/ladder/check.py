@@ -11,30 +11,37 @@ from pathlib import Path
 from typing import Any
 
 from tutor.findings import finding
+from tutor.ladder.bench import bench
+from tutor.ladder.chip import find_device
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
-from tutor.ladder.device import device_stage, find_device
+from tutor.ladder.device import device_stage
 from tutor.ladder.events import CaseFinished, CheckFinished, Event, KernelsTraced, Lowered, StageFinished, StageStarted
 from tutor.ladder.hazards import hazards_stage
 from tutor.ladder.interpret import interpret_stage
 from tutor.ladder.isolation import Isolation, weakest
 from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
+from tutor.ladder.measured import measure_here
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
+from tutor.ladder.sweep_plan import CannotTune, Wanted
 from tutor.ladder.tracing import Tracing, trace_stages
+from tutor.ladder.tune import tune
 from tutor.ladder.verdict import assemble, in_own_words, skip_reason, stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import (
     PARENTS,
     PREDICT_STAGES,
+    Bench,
     CaseResult,
     Compilation,
     Figures,
     StageName,
     StageResult,
+    Sweep,
     Tier,
     Timing,
 )
@@ -53,10 +60,14 @@ class Ladder:
     def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None) -> None:
         self.stage = stage or JailedWorker(STAGE, isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
-        self.compiler = Compiler(JailedWorker("tutor.judge.compile", isolation))
+        self._isolation = isolation
+        self.compiler = self._new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._figures: dict[bytes, list[Figures]] = {}
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
+
+    def _new_compiler(self) -> Compiler:
+        return Compiler(JailedWorker("tutor.judge.compile", self._isolation))
 
     def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
         """The stages of a whole check of this exercise, in order."""
@@ -115,6 +126,31 @@ class Ladder:
         """What a program does, without judging it; None if it does not trace. `whole`: the jaxpr of the whole program
         with its index maps (of a predict exercise there is none)."""
         return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
+
+    async def tune(
+        self,
+        exercise: Exercise,
+        source: bytes,
+        path: Path | str,
+        *,
+        wanted: Wanted = Wanted(),
+        chips: tuple[str, ...] | None = None,
+    ) -> AsyncGenerator[Sweep]:
+        """Try block sizes for an attempt: each answer is the sweep so far. `CannotTune` if it has none to try.
+
+        Without `chips` it is for the exercise's first. Closing the iterator stops every run of it."""
+        if exercise.kind == "predict":
+            raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
+        judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
+        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self._new_compiler)) as pictures:
+            async for picture in pictures:
+                yield picture
+
+    async def bench(self, set_id: str, exercises: Sequence[Exercise], chips: tuple[str, ...]) -> AsyncGenerator[Bench]:
+        """The references of kernel exercises beside plain JAX: each answer is the table so far."""
+        async with contextlib.aclosing(bench(self.runs, set_id, exercises, chips, measure_here())) as tables:
+            async for table in tables:
+                yield table
 
     async def aclose(self) -> None:
         """End the workers."""

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tutor.ladder.libtpu import libtpu_command
+from tutor.ladder.limits import advice
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.timed_case import Lowered, integer_values, lowered, lowered_reference
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
+from tutor.ladder.work import work_of
 from tutor.ladder.worker import WorkerDied
 from tutor.protocol import CaseResult, CaseSpec, Compilation, Finding, StageResult
+from tutor.roof import roof
 from tutor.wire import Attempt, Broken, Compiled, CompileJob
 
 Artifacts = Mapping[tuple[str, str], bytes]
@@ -56,9 +59,7 @@ async def compile_stage(runs: Runs, traced: Tracing, artifacts: Artifacts) -> tu
 
 
 async def _checked(runs: Runs, traced: Tracing, artifact: bytes, case: CaseSpec, chip: str, values: bytes) -> Compiled:
-    facts = traced.facts.get(case.name)
-    kernels = [kernel.kernel for kernel in facts.kernels] if facts else []
-    program = Lowered({chip: artifact}, kernels, [])
+    program = Lowered({chip: artifact}, traced.facts.get(case.name), [])
     is_timed = case.name == runs.subject.time_case.name
     return await _compile(runs, runs.subject.attempt, program, case, chip, values if is_timed else None)
 
@@ -95,7 +96,9 @@ async def _beside_reference(runs: Runs, compilations: list[Compilation], values:
     for one in compilations:
         if one.schedule is not None and program is not None and one.chip in program.artifacts:
             other = await _compile(runs, reference, program, case, one.chip, values)
-            one = msgspec.structs.replace(one, reference=other.compilation.schedule)
+            one = msgspec.structs.replace(
+                one, reference=other.compilation.schedule, reference_work=other.compilation.work
+            )
         found.append(one)
     return found
 
@@ -124,7 +127,14 @@ async def _compile(
     answer = await runs.compiler.compile(job)
     if isinstance(answer, Broken):
         raise Failed(answer)
-    return answer
+    if values is None:
+        return answer
+    work = work_of(made.facts, case)
+    said = None
+    if (schedule := answer.compilation.schedule) is not None and work is not None and made.facts is not None:
+        said = advice(made.facts, work, roof(chip), schedule.total_us, schedule)
+    compilation = msgspec.structs.replace(answer.compilation, work=work, advice=said.words if said else None)
+    return msgspec.structs.replace(answer, compilation=compilation)
 
 
 def over_chips(done: Sequence[Compiled]) -> list[Finding]:

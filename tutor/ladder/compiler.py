@@ -11,6 +11,7 @@ from collections import OrderedDict
 import msgspec
 
 from tutor.findings import finding
+from tutor.ladder.libtpu import libtpu_command
 from tutor.ladder.worker import Worker, WorkerDied
 from tutor.protocol import Compilation, Finding
 from tutor.wire import Broken, Compiled, CompileJob, Hello
@@ -107,6 +108,24 @@ class Compiler:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
         await self.worker.aclose()
+
+
+class NoCompiler(Exception):
+    """The TPU compiler is not there; `hint` says how it is added."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__("This needs the TPU compiler, libtpu.")
+        self.hint = hint
+
+
+async def need_libtpu(compiler: Compiler) -> None:
+    """`NoCompiler` if libtpu is not installed or cannot be loaded."""
+    try:
+        hello = await compiler.start()
+    except WorkerDied:
+        hello = None
+    if hello is None or hello.versions.get("libtpu") is None:
+        raise NoCompiler(f"This adds it: {libtpu_command()}")
 
 
 def _crashed(job: CompileJob, died: WorkerDied) -> Finding:

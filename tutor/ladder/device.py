@@ -8,36 +8,37 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from tutor.findings import finding
-from tutor.ladder.runs import RUN_LIMITS, Runs
+from tutor.ladder.chip import RUNNER, devices, find_device, in_words, local_chip
+from tutor.ladder.limits import advice
+from tutor.ladder.runs import Runs
+from tutor.ladder.speed_words import timed_findings
+from tutor.ladder.timed_case import Lowered, integer_values, lowered
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseSpec, Finding, StageResult, Timing
-from tutor.wire import Artifact, ArtifactJob, Attempt, Broken, DeviceJob, Timed
+from tutor.ladder.work import device_tolerance, reached, work_of
+from tutor.protocol import CaseSpec, StageResult, Timing
+from tutor.roof import chip_of, roof
+from tutor.wire import Broken, DeviceJob, Timed
 from tutor.workers.frames import HEADER, frame
 
 BUDGET_SECONDS = 5.0
 WALL_SECONDS = 120.0
-SLOWER = 1.1
 COMPILE_SERVER_VARIABLES = ("TPU_SKIP_MDS_QUERY", "ALLOW_MULTIPLE_LIBTPU_LOAD", "LIBTPU_INIT_ARGS")
 
 
-def find_device(folder: Path = Path("/dev")) -> str | None:
-    """The first TPU of this machine as a device path, found without opening it; None if there is none."""
-    for pattern in ("accel[0-9]*", "vfio/[0-9]*"):
-        for path in sorted(folder.glob(pattern)):
-            return str(path)
-    return None
-
-
 async def device_stage(runs: Runs) -> tuple[StageResult, Timing | None]:
-    """Time the attempt beside the reference. Without a TPU nothing is measured and nothing is claimed."""
+    """Time the attempt beside the reference. Without a TPU, or with one that is taken, nothing is claimed."""
     if find_device() is None:
         return stage_result("device", status="unavailable", reason="no TPU on this machine"), None
+    if holders := devices().holders:
+        words = " and ".join(map(in_words, holders))
+        reason = f"the TPU is held by {words}; nothing is timed until it lets go"
+        found = finding("KT704", f"The TPU is held by {words}.", severity="note")
+        return stage_result("device", [found], status="unavailable", reason=reason), None
     return await time_on(runs, "tpu")
 
 
@@ -51,19 +52,23 @@ async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageRes
         return stage_result("device", status="unavailable", reason=reason), None
     if subject.oracle is None:
         return stage_result("device", status="unavailable", reason="there is no oracle to compare with"), None
-    attempt = await _artifact(runs, subject.attempt, case, platform)
-    reference = await _artifact(runs, subject.reference, case, platform)
-    if attempt is None or reference is None:
-        whose = "attempt" if attempt is None else "reference"
+    values = await integer_values(runs, case)
+    chips = tuple(filter(None, [local_chip() if platform == "tpu" else None]))
+    attempt = await lowered(runs, subject.attempt, case, values, platform, chips)
+    reference = await lowered(runs, subject.reference, case, values, platform, chips)
+    programs = [_one(attempt), _one(reference)]
+    if programs[0] is None or programs[1] is None:
+        whose = "attempt" if programs[0] is None else "reference"
         reason = f"the {whose} could not be exported for case {case.name}"
         return stage_result("device", status="unavailable", reason=reason), None
     job = DeviceJob(
         oracle=subject.oracle,
         case=case,
-        attempt=attempt,
-        reference=reference,
+        attempt=programs[0],
+        reference=programs[1],
         seed=subject.seed_of(case, 0) % (1 << 62),
-        tolerance=subject.tolerance,
+        tolerance=device_tolerance(attempt.facts, subject.tolerance),
+        reference_tolerance=device_tolerance(reference.facts, subject.tolerance),
         platform=platform,
         budget_seconds=BUDGET_SECONDS,
     )
@@ -72,15 +77,33 @@ async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageRes
     if isinstance(answer, Broken):
         problem = finding("KT705", f"The device runner could not finish: {answer.message}", raw=answer.traceback)
         return stage_result("device", [problem], seconds=seconds), None
-    findings = [*answer.findings, *_slower(answer.timing)]
-    return stage_result("device", findings, reason=answer.reason, seconds=seconds), answer.timing
+    timing = with_roof(answer.timing, attempt, reference, case) if answer.timing else None
+    findings = [*answer.findings, *(timed_findings(timing) if timing else [])]
+    return stage_result("device", findings, reason=answer.reason, seconds=seconds), timing
+
+
+def with_roof(timing: Timing, attempt: Lowered, reference: Lowered, case: CaseSpec) -> Timing:
+    """The timing with what the programs did, and how near they came to what the chip can do."""
+    mine, other = work_of(attempt.facts, case), work_of(reference.facts, case)
+    chip = chip_of(timing.device_kind)
+    top = roof(chip, timing.cores) if chip is not None else None
+    said = advice(attempt.facts, mine, top, timing.attempt_us) if attempt.facts and mine and top else None
+    return msgspec.structs.replace(
+        timing,
+        chip=chip,
+        work=mine,
+        reference_work=other,
+        advice=said.words if said else None,
+        attempt=reached(mine, top, timing.attempt_us),
+        reference=reached(other, top, timing.reference_us),
+    )
 
 
 async def run_on_device(job: DeviceJob, environment: Mapping[str, str]) -> Timed | Broken:
     """Start the runner, give it the job, and wait until it has let the device go."""
     ours = {name: value for name, value in environment.items() if name not in COMPILE_SERVER_VARIABLES}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tutor.judge.device",
+        sys.executable, "-m", RUNNER,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -103,19 +126,5 @@ async def run_on_device(job: DeviceJob, environment: Mapping[str, str]) -> Timed
         return Broken(f"it ended with exit code {process.returncode}", talk.decode("utf-8", "replace")[-4000:])
 
 
-async def _artifact(runs: Runs, program: Attempt, case: CaseSpec, platform: Literal["cpu", "tpu"]) -> bytes | None:
-    data: bytes | None = None
-    async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], [platform], RUN_LIMITS)):
-        if isinstance(answer, Artifact):
-            data = (await runs.scanned(answer)).data
-    return data
-
-
-def _slower(timing: Timing | None) -> list[Finding]:
-    if timing is None or timing.ratio_low < SLOWER:
-        return []
-    message = (
-        f"On {timing.device_kind} your kernel takes {timing.attempt_us:.0f} µs, the reference "
-        f"{timing.reference_us:.0f} µs: {timing.ratio:.2f} times as long."
-    )
-    return [finding("KT702", message, severity="warning")]
+def _one(program: Lowered) -> bytes | None:
+    return next(iter(program.artifacts.values()), None)

@@ -20,9 +20,10 @@ from tutor.ladder.events import Event, KernelsTraced, StageStarted
 from tutor.ladder.jailed import JailedWorker
 from tutor.ladder.runs import RUN_LIMITS, Failed
 from tutor.ladder.subject import Subject, wanted_stages
+from tutor.ladder.sweep_plan import CannotTune
 from tutor.ladder.verdict import stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
-from tutor.protocol import CaseSpec, Finding, StageName, StageResult, ToleranceSpec
+from tutor.protocol import CaseSpec, Finding, StageName, StageResult, Sweep, ToleranceSpec
 from tutor.wire import Attempt, Broken, ConfigValue, Ended, Given, Loaded, OwnFile, Prepared, PrepareJob
 
 CASE = "make_args"
@@ -96,6 +97,14 @@ class Inspector:
     ) -> KernelsTraced | None:
         """As `Ladder.trace`."""
         return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
+
+    async def tune(self, exercise: object, source: bytes, path: Path | str) -> AsyncGenerator[Sweep]:
+        """`CannotTune`: the arguments of a file of one's own belong to one choice of block sizes."""
+        raise CannotTune(
+            "Block sizes are swept for exercises only: this file is called on what its make_args() gives.",
+            "Change the block sizes in the file and inspect it again; the estimate is beside `device`.",
+        )
+        yield
 
     async def aclose(self) -> None:
         """End the workers."""

@@ -14,7 +14,7 @@ import msgspec
 
 from tutor.findings import finding
 from tutor.ladder.answers import Answer, Answers, fits, form_in_words, read_answers, right
-from tutor.ladder.device import find_device
+from tutor.ladder.chip import find_device
 from tutor.ladder.events import CheckFinished, Event, KernelsTraced, StageFinished, StageStarted
 from tutor.ladder.quantities import Unanswerable, Value, read_quantity, value_of, where_to_look
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS

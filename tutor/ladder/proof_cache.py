@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tutor.ladder.device import find_device
+from tutor.ladder.chip import find_device
 from tutor.sets.cache import cache_folder
 from tutor.sets.exercise import Exercise
 

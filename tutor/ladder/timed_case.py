@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
 from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
-from tutor.protocol import CaseSpec, Finding, Kernel
+from tutor.protocol import CaseFacts, CaseSpec, Finding, Kernel
 from tutor.wire import Artifact, ArtifactJob, Attempt, Broken, Loaded, Traced, TraceJob
 
 
 class Lowered(NamedTuple):
-    """One program of one case: its TPU artifact by chip, the facts of its kernels, and why there is none."""
+    """One program of one case: its TPU artifact by chip (or the CPU's, under `cpu`), its facts, and why there is
+    none."""
 
     artifacts: dict[str, bytes]
-    kernels: list[Kernel]
+    facts: CaseFacts | None
     findings: list[Finding]
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        return [kernel.kernel for kernel in self.facts.kernels] if self.facts else []
 
 
 async def integer_values(runs: Runs, case: CaseSpec) -> bytes:
@@ -42,29 +47,38 @@ async def lowered_reference(runs: Runs, case: CaseSpec, values: bytes) -> Lowere
     return program
 
 
-async def lowered(runs: Runs, program: Attempt, case: CaseSpec, values: bytes) -> Lowered:
-    """Trace one case of a program and export it for every chip."""
-    chips = runs.subject.chips
-    made, traced = Lowered({}, [], []), Tracing()
+async def lowered(
+    runs: Runs,
+    program: Attempt,
+    case: CaseSpec,
+    values: bytes,
+    platform: Literal["cpu", "tpu"] = "tpu",
+    chips: tuple[str, ...] = (),
+) -> Lowered:
+    """Trace one case of a program and export it: for every chip, those of the subject by default, or for the CPU."""
+    chips = chips or runs.subject.chips
+    artifacts: dict[str, bytes] = {}
+    findings: list[Finding] = []
+    traced = Tracing()
     ints = {case.name: values} if values else {}
     async for answer in runs.ask(runs.stage, TraceJob(program, [case], ints, TRACE_LIMITS, False, chips[0])):
         if isinstance(answer, Traced) and answer.facts is not None:
             traced.facts[case.name] = answer.facts
-            made.kernels.extend(kernel.kernel for kernel in answer.facts.kernels)
         elif isinstance(answer, Traced | Loaded):
-            made.findings.extend(answer.findings)
+            findings += answer.findings
         elif isinstance(answer, Broken):
             raise Failed(answer)
-    if made.findings:
-        return made
-    async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], ["tpu"], RUN_LIMITS, chips)):
+    facts = traced.facts.get(case.name)
+    if findings:
+        return Lowered(artifacts, facts, findings)
+    async for answer in runs.ask(runs.stage, ArtifactJob(program, [case], [platform], RUN_LIMITS, chips)):
         if isinstance(answer, Artifact):
             answer = await runs.scanned(answer)
-            made.findings.extend(answer.findings)
-            if chips[0] in answer.chips:
-                made.findings.extend(another_program(traced, case.name, answer.jaxpr_sha256))
+            findings += answer.findings
+            if platform == "cpu" or chips[0] in answer.chips:
+                findings += another_program(traced, case.name, answer.jaxpr_sha256)
             if answer.data is not None:
-                made.artifacts.update(dict.fromkeys(answer.chips, answer.data))
+                artifacts.update(dict.fromkeys(["cpu"] if platform == "cpu" else answer.chips, answer.data))
         elif isinstance(answer, Broken):
             raise Failed(answer)
-    return made
+    return Lowered(artifacts, facts, findings)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import msgspec
 
 from tutor.protocol import Verdict
-from tutor.record.store import FILE_NAME, clear, connect, data_folder, transaction
+from tutor.record.store import ESTIMATED_SPEED, FILE_NAME, MEASURED_SPEED, clear, connect, data_folder, transaction
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,28 @@ class Attempt:
     sha256: str
     passed: bool
     score: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast one attempt was on one chip, in microseconds. `clock`: `device`, `wall`, or `estimate` (without a TPU).
+
+    `low` and `high` bound the ratio to the reference where it was measured. `operations` by rate and `moved` bytes are
+    the attempt's work, as in `protocol.Work`."""
+
+    attempt_id: int
+    at: float
+    sha256: str
+    passed: bool
+    chip: str
+    clock: str
+    case: str
+    attempt_us: float
+    reference_us: float | None
+    low: float | None
+    high: float | None
+    operations: dict[str, int]
+    moved: int | None
 
 
 @dataclass(frozen=True)
@@ -92,8 +116,11 @@ class History:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             row,
         )
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
+        made = cursor.lastrowid
+        assert made is not None
+        self.db.execute(f"{MEASURED_SPEED} AND id = ?", (made,))
+        self.db.execute(f"{ESTIMATED_SPEED} AND attempt.id = ?", (made,))
+        return made
 
     def attempts(self, set_id: str, slug: str) -> list[Attempt]:
         """All attempts of one exercise, oldest first."""
@@ -110,6 +137,15 @@ class History:
         """The verdict on that attempt. `KeyError` if there is no such attempt."""
         data = self._one("SELECT verdict FROM attempt WHERE id = ?", attempt_id)
         return msgspec.json.decode(data, type=Verdict)
+
+    def speeds(self, set_id: str, slug: str) -> list[Speed]:
+        """How fast the attempts at one exercise were, oldest first."""
+        query = """
+            SELECT attempt_id, at, sha256, passed, chip, clock, case_name, attempt_us, reference_us, low, high,
+                   operations, moved
+            FROM speed JOIN attempt ON attempt.id = attempt_id WHERE set_id = ? AND slug = ? ORDER BY at, id, chip
+        """
+        return [_speed(row) for row in self._rows(query, set_id, slug)]
 
     # ------------------------------------------------------------ progress
 
@@ -186,6 +222,46 @@ class History:
             raise KeyError(attempt_id)
         value: bytes = rows[0][0]
         return value
+
+
+def speeds_of(attempt: Attempt, verdict: Verdict) -> list[Speed]:
+    """What the history would keep of one verdict, for those who keep none."""
+    given = (attempt.id, attempt.at, attempt.sha256, attempt.passed)
+    found = []
+    if (timing := verdict.timing) is not None and 0 < timing.attempt_us < math.inf:
+        work = timing.work
+        found.append(
+            Speed(
+                *given, timing.chip or timing.device_kind, timing.clock, timing.case, timing.attempt_us,
+                timing.reference_us, timing.ratio_low, timing.ratio_high, work.operations if work else {},
+                work.moved if work else None,
+            )
+        )  # fmt: skip
+    for one in verdict.compile:
+        if one.schedule is not None and 0 < one.schedule.total_us < math.inf:
+            reference = one.reference.total_us if one.reference is not None else None
+            operations, moved = (one.work.operations, one.work.moved) if one.work is not None else ({}, None)
+            found.append(
+                Speed(
+                    *given,
+                    one.chip,
+                    "estimate",
+                    one.case,
+                    one.schedule.total_us,
+                    reference,
+                    None,
+                    None,
+                    operations,
+                    moved,
+                )
+            )
+    return found
+
+
+def _speed(row: Sequence[Any]) -> Speed:
+    attempt_id, at, sha256, passed, chip, clock, case, mine, reference, low, high, operations, moved = row
+    work = msgspec.json.decode(operations, type=dict[str, int]) if operations else {}
+    return Speed(attempt_id, at, sha256, bool(passed), chip, clock, case, mine, reference, low, high, work, moved)
 
 
 def open_history(path: Path | None = None) -> History:

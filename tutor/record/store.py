@@ -16,6 +16,27 @@ VARIABLE = "KERNELTUTOR_DATA"
 FILE_NAME = "history.sqlite3"
 APPLICATION_ID = 0x4B54_5554  # "KTUT": tells our file from any other SQLite file
 
+# Both are part of migration 3, and never changed.
+_VERDICT = "CASE WHEN json_valid(CAST(verdict AS TEXT)) THEN CAST(verdict AS TEXT) ELSE '{}' END"
+MEASURED_SPEED = f"""
+    INSERT OR IGNORE INTO speed SELECT id, coalesce(json_extract(said, '$.chip'), json_extract(said, '$.device_kind')),
+        json_extract(said, '$.clock'), coalesce(json_extract(said, '$.case'), ''),
+        json_extract(said, '$.attempt_us'), json_extract(said, '$.reference_us'),
+        json_extract(said, '$.ratio_low'), json_extract(said, '$.ratio_high'),
+        json_extract(said, '$.work.operations'), json_extract(said, '$.work.moved')
+    FROM (SELECT id, json_extract({_VERDICT}, '$.timing') AS said FROM attempt)
+    WHERE json_extract(said, '$.attempt_us') > 0
+"""
+ESTIMATED_SPEED = f"""
+    INSERT OR IGNORE INTO speed SELECT attempt.id, json_extract(one.value, '$.chip'), 'estimate',
+        coalesce(json_extract(one.value, '$.case'), ''), json_extract(one.value, '$.schedule.total_us'),
+        json_extract(one.value, '$.reference.total_us'), NULL, NULL,
+        json_extract(one.value, '$.work.operations'), json_extract(one.value, '$.work.moved')
+    FROM attempt, json_each({_VERDICT}, '$.compile') AS one
+    WHERE json_extract(one.value, '$.schedule.total_us') > 0
+"""
+"""Fill the table of speeds from the verdicts of all attempts; with `AND id = ?` after it, from one."""
+
 MIGRATIONS: tuple[str, ...] = (
     # 1: attempts, each with its source (stored once for each content) and its verdict; hints used.
     """
@@ -43,6 +64,18 @@ MIGRATIONS: tuple[str, ...] = (
         set_id TEXT NOT NULL, slug TEXT NOT NULL, at REAL NOT NULL,
         PRIMARY KEY (set_id, slug)
     ) WITHOUT ROWID;
+    """,
+    # 3: how fast each attempt was, measured or estimated; those of earlier attempts are read from their verdicts.
+    f"""
+    CREATE TABLE speed (
+        attempt_id INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
+        chip TEXT NOT NULL, clock TEXT NOT NULL, case_name TEXT NOT NULL,
+        attempt_us REAL NOT NULL, reference_us REAL, low REAL, high REAL,
+        operations TEXT, moved INTEGER,
+        PRIMARY KEY (attempt_id, chip, clock)
+    ) WITHOUT ROWID;
+    {MEASURED_SPEED};
+    {ESTIMATED_SPEED}
     """,
 )
 

@@ -36,7 +36,9 @@ KEYS = (
     Key("whole", "", "whole", "The whole program and its index maps, or the kernels alone", "w", shown=False),
     Key("compare", "f12", "compare", "Compare with the reference or with an earlier attempt", "d", shown=False),
     Key("tab('mosaic')", "", "mosaic", "The lowered module, or what was not lowered", "m", shown=False),
+    Key("tab('roofline')", "", "roof", "How fast it is beside what the chip can do", "o", shown=False),
     Key("tab('history')", "", "history", "What you tried before", "y", shown=False),
+    Key("tune", "", "tune", "Tune block sizes: try others by the compiler's estimate", "u", shown=False),
     Key("solution", "", "solution", "The solution, when the set allows it", "s", shown=False),
     Key("reset", "", "reset", "Put the starter back (the replaced file is kept)", shown=False),
     Key("help_keys", "f1", "keys", "All keys and signs"),
@@ -96,6 +98,9 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("[ ]", "Previous or next block that moves"),
         ("b", "The step that wrote the next wrong block"),
         ("k c", "Another kernel, another case"),
+    ],
+    "In the roofline": [
+        ("c", "Another chip"),
     ],
     "In the findings": [
         ("Enter", "Go to the line"),

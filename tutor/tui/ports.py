@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tutor.ladder.events import Event, KernelsTraced
-from tutor.protocol import StageName, Verdict
-from tutor.record import Attempt
+from tutor.protocol import StageName, Sweep, Verdict
+from tutor.record import Attempt, Speed
 from tutor.sets import Broken
 
 
@@ -73,6 +73,9 @@ class History[E: Exercise](Protocol):
     def attempts(self, exercise: E) -> Sequence[Attempt]:
         """All attempts, oldest first."""
 
+    def speeds(self, exercise: E) -> Sequence[Speed]:
+        """How fast the attempts were, oldest first."""
+
     def source(self, attempt: Attempt) -> bytes | None:
         """The file as it was at that attempt; None if it cannot be had."""
 
@@ -100,6 +103,9 @@ class Checker[E: Exercise](Protocol):
     async def trace(self, exercise: E, source: bytes, path: Path, *, whole: bool = False) -> KernelsTraced | None:
         """What a program does, without judging it; None if it does not trace. `whole`: with the program around the
         kernels and their index maps."""
+
+    def tune(self, exercise: E, source: bytes, path: Path) -> AsyncIterator[Sweep]:
+        """Try other block sizes: each answer is the sweep so far. `CannotTune` if the attempt has none to try."""
 
     async def aclose(self) -> None:
         """End the workers and wait for them."""

@@ -69,6 +69,17 @@ def read(dump: str, schedule: str | None = None) -> list[Piece]:
     ]
 
 
+def least_vmem(kernel: Kernel) -> int:
+    """Bytes of VMEM that the kernel needs at the very least: each block of its inputs and outputs once."""
+    blocks = [o for o in kernel.operands if o.space == "vmem" and o.role != "scratch" and o.block_shape is not None]
+    return sum(_dtype_bits(o.dtype) * prod(n or 1 for n in o.block_shape or ()) // 8 for o in blocks)
+
+
+def _dtype_bits(name: str) -> int:
+    digits = re.search(r"\d+", name)  # bool has none, and takes a byte
+    return int(digits[0]) if digits else 8
+
+
 def peak(pieces: Iterable[Piece], space: str = "vmem") -> int:
     """The most bytes of `space` that live at once: regions beside each other use the same memory in turn."""
     own: dict[tuple[int, ...], int] = {}

@@ -14,14 +14,16 @@ import jax.export
 import numpy as np
 from jax.experimental import topologies
 
+from tutor.findings import finding
 from tutor.jaxpr import compat
 from tutor.judge.compile import chips
-from tutor.judge.compile.allocations import Piece, named, peak, read
+from tutor.judge.compile.allocations import Piece, least_vmem, named, peak, read
+from tutor.judge.compile.dumps import around, dump_text, kernels_dumped
 from tutor.judge.compile.explain import explain
 from tutor.judge.compile.refusal import Refusal, frames_in
-from tutor.judge.compile.schedule.estimate import Dumped, estimate
-from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE, UNITS
-from tutor.protocol import Allocation, Compilation, Kernel, Schedule
+from tutor.judge.compile.schedule.estimate import NoEstimate, estimate
+from tutor.judge.compile.settings import ALLOCATIONS, SCHEDULE
+from tutor.protocol import Allocation, Compilation, Finding, Kernel, Schedule
 from tutor.wire import Compiled, CompileJob
 from tutor.workers.arrays import unpack
 
@@ -42,6 +44,8 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         return Compiled(Compilation(job.chip, job.case, "unavailable"), [], time.monotonic() - began, reason)
     memory = chips.memory(job.chip)
     kernels = job.kernels if len(job.kernels) == len(calls) else []
+    if job.sweep and (hopeless := _hopeless(job, kernels, calls, memory)) is not None:
+        return Compiled(*hopeless, time.monotonic() - began)
     failure: Exception | None = None
     try:
         _compile(exported, job.chip, wanted)
@@ -61,6 +65,7 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         kernels=kernels,
         frames=frames_in(failure, job.path) if failure else (),
     )
+    schedule, without = _schedule(job, folder, calls, libtpu) if job.estimate and not failure else (None, [])
     number = refusal.call_number if failure else _largest(pieces)
     limit = calls[number].vmem_limit_bytes if calls else None
     compilation = Compilation(
@@ -71,13 +76,25 @@ def compile_case(job: CompileJob, folder: Path, libtpu: str) -> Compiled:
         vmem_limit_bytes=min(limit or memory.scoped_vmem, memory.vmem),
         vmem_capacity=memory.vmem,
         allocations=_records(pieces, kernels),
-        schedule=_schedule(job, folder, calls) if job.estimate and not failure else None,
+        schedule=schedule,
     )
-    findings = []
+    findings = without
     if failure:
         mine = pieces[number] if number < len(pieces) else None
         findings = [explain(replace(refusal, pieces=mine or []))]
     return Compiled(compilation, findings, time.monotonic() - began)
+
+
+def _hopeless(
+    job: CompileJob, kernels: Sequence[Kernel], calls: Sequence[compat.TpuCall], memory: chips.Memory
+) -> tuple[Compilation, list[Finding]] | None:
+    """What is said of a kernel whose blocks alone need more VMEM than it may have: such compiles take seconds."""
+    for kernel, call in zip(kernels, calls, strict=False):
+        least, limit = least_vmem(kernel), min(call.vmem_limit_bytes or memory.scoped_vmem, memory.vmem)
+        if least > limit:
+            said = finding("KT602", f"On {job.chip}: the blocks of {kernel.name} alone need more VMEM than there is.")
+            return Compilation(job.chip, job.case, "failed", None, limit, memory.vmem), [said]
+    return None
 
 
 @lru_cache(maxsize=8)
@@ -115,20 +132,16 @@ def _pieces(folder: Path, name: str) -> list[Piece] | None:
     return None if dump is None else read(dump, dump_text(folder, name, SCHEDULE))
 
 
-def _schedule(job: CompileJob, folder: Path, calls: Sequence[compat.TpuCall]) -> Schedule | None:
-    dumped: list[Dumped | None] = []
-    for call in calls:
-        schedule, usage = dump_text(folder, call.name, SCHEDULE), dump_text(folder, call.name, UNITS)
-        dumped.append(Dumped(schedule, usage, call.looped) if schedule and usage else None)
-    return estimate(dumped, job.kernels, job.chip, unpack(job.values) if job.values else {})
-
-
-def dump_text(folder: Path, kernel: str, label: str) -> str | None:
-    """The text of a dump of the kernel `ktN`; None if the compiler did not get there."""
-    for path in sorted(folder.glob(f"*-{kernel}.*-{label}.txt")):
-        if path.name.removesuffix(f"-{label}.txt").rpartition("-")[2].isdigit():
-            return path.read_text(errors="replace")
-    return None
+def _schedule(
+    job: CompileJob, folder: Path, calls: Sequence[compat.TpuCall], libtpu: str
+) -> tuple[Schedule | None, list[Finding]]:
+    """The estimate, or a note that says why there is none."""
+    values = unpack(job.values) if job.values else {}
+    try:
+        return estimate(kernels_dumped(folder, calls), job.kernels, job.chip, values, around(folder)), []
+    except NoEstimate as why:
+        words = f"There is no speed estimate for {job.chip} (libtpu {libtpu}): {why}."
+        return None, [finding("KT612", words, severity="note", case=job.case)]
 
 
 def _largest(pieces: Sequence[list[Piece] | None]) -> int:

@@ -4,73 +4,72 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-Sampler = Callable[[int], float]
-"""Runs a program once in round `n` and gives its time in microseconds."""
+from tutor.judge.device.interval import median_interval
 
-LEAST_ROUNDS = 12
-MOST_ROUNDS = 2000
+type Pair = tuple[float, float]
+"""The times of attempt and reference in one repeat, in microseconds."""
+
+type Measure = Callable[[Sequence[Repeat]], list[Pair]]
+"""Times these repeats, in this order."""
+
+FIRST_LOOK = 32
+GROWTH = 1.4
+MOST_REPEATS = 4000
+LOOKS = 15
+"""Repeats grow by `GROWTH` from one look at the interval to the next; from the first look to `MOST_REPEATS` there are
+this many. Each may stop it, so each is allowed a share of the 5 % only: stopping early costs no certainty."""
+MISS = 0.05 / LOOKS
 WANTED_WIDTH = 0.02
-Z_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One repeat: inputs of its own, and which program goes first."""
+
+    number: int
+    attempt_first: bool
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Medians in microseconds, the median of the paired ratios (attempt / reference), and its 95 % interval."""
+    """The median of the paired ratios (attempt / reference), its 95 % interval, and the times of every repeat."""
 
-    attempt_us: float
-    reference_us: float
     ratio: float
     low: float
     high: float
-    samples: list[tuple[float, float]]
+    samples: list[Pair]
 
 
-def interleave(attempt: Sampler, reference: Sampler, *, seed: int, budget_seconds: float) -> Sampled:
-    """Time both in pairs, the order in a pair drawn at random, so that drift and caches favour neither.
+def compare_times(
+    measure: Measure, rng: np.random.Generator, *, budget_seconds: float, now: Callable[[], float] = time.monotonic
+) -> Sampled:
+    """Time both programs in pairs, the order in each pair drawn at random, so that drift and caches favour neither.
 
     Ends when the interval of the ratio is narrower than 2 %, or when the budget is spent."""
-    rng = np.random.default_rng(seed)
-    samples: list[tuple[float, float]] = []
-    end = time.perf_counter() + budget_seconds
-    while len(samples) < MOST_ROUNDS:
-        number = len(samples)
-        if rng.random() < 0.5:
-            first = attempt(number)
-            samples.append((first, reference(number)))
-        else:
-            first = reference(number)
-            samples.append((attempt(number), first))
-        if len(samples) >= LEAST_ROUNDS:
-            low, high = median_interval(ratios(samples))
-            if high - low < WANTED_WIDTH * ((high + low) / 2) or time.perf_counter() > end:
-                break
-    times = np.asarray(samples)
-    low, high = median_interval(ratios(samples))
-    return Sampled(
-        attempt_us=float(np.median(times[:, 0])),
-        reference_us=float(np.median(times[:, 1])),
-        ratio=float(np.median(ratios(samples))),
-        low=low,
-        high=high,
-        samples=samples,
-    )
+    samples: list[Pair] = []
+    end, wanted = now() + budget_seconds, float(FIRST_LOOK)
+    while True:
+        first = balanced(rng, max(2, math.ceil(wanted) - len(samples)))
+        samples += measure([Repeat(len(samples) + i, one) for i, one in enumerate(first)])
+        logs = log_ratios(samples)
+        low, high = map(math.exp, median_interval(logs, miss=MISS))
+        if high - low < WANTED_WIDTH * (high + low) / 2 or now() > end or len(samples) >= MOST_REPEATS:
+            return Sampled(math.exp(float(np.median(logs))), low, high, samples)
+        wanted = min(wanted * GROWTH, MOST_REPEATS)
 
 
-def ratios(samples: list[tuple[float, float]]) -> list[float]:
-    """attempt / reference of every pair."""
-    return [attempt / reference for attempt, reference in samples]
+def balanced(rng: np.random.Generator, count: int) -> list[bool]:
+    """Who goes first in `count` (or one more) repeats: of every two, each program once, in an order drawn at random."""
+    return [bool(one) for drawn in rng.random((count + 1) // 2) < 0.5 for one in (drawn, not drawn)]
 
 
-def median_interval(values: list[float]) -> tuple[float, float]:
-    """A 95 % interval of the median from order statistics: it assumes nothing of how the times are spread."""
-    ordered = sorted(values)
-    count = len(ordered)
-    reach = Z_95 * math.sqrt(count) / 2
-    low = max(0, math.floor(count / 2 - reach) - 1)
-    high = min(count - 1, math.ceil(count / 2 + reach))
-    return ordered[low], ordered[high]
+def log_ratios(samples: Sequence[Pair]) -> list[float]:
+    """One number for each two repeats, in which each program went first once: what going first is worth, and a steady
+    drift, cancel."""
+    logs = [math.log(attempt / reference) for attempt, reference in samples]
+    return [(a + b) / 2 for a, b in zip(logs[::2], logs[1::2], strict=True)]

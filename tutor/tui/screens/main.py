@@ -116,6 +116,7 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
         self._work.show_grid((), {})
         self._work.show_mosaic(None)
         self._work.show_comparison(None)
+        self.show_speed(None)
         self.show_attempts()
         self._work.show_output("")
         self._show_place()
@@ -182,6 +183,7 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
             self._work.show_output(run.verdict.output)
             self._device = run.verdict.environment.device or "no TPU"
             self.show_attempts()
+            self.show_speed(run.verdict)
             self._show_place()
         self._tick()
         (self._clock.resume if run.running else self._clock.pause)()

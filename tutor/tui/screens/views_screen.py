@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual import on
 
-from tutor.protocol import MarkedJaxpr
+from tutor.protocol import MarkedJaxpr, Verdict
 from tutor.record import Attempt
 from tutor.sets import SetError
 from tutor.tui.checks import source_lines
@@ -37,8 +37,21 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
 
     def show_attempts(self) -> None:
         """Show what was tried before, if anything was."""
-        attempts = self._history.attempts(self._desk.exercise) if self._desk is not None else []
-        self._work.show_attempts(attempts)
+        if self._desk is None:
+            self._work.show_attempts([], [])
+            return
+        exercise = self._desk.exercise
+        self._work.show_attempts(self._history.attempts(exercise), self._history.speeds(exercise))
+
+    def show_speed(self, verdict: Verdict | None) -> None:
+        """Show how fast the attempt is, beside the reference and what was tried before; nothing without a verdict."""
+        if verdict is None or self._desk is None:
+            self._work.show_rooflines([])
+            return
+        from tutor.tui.roofline_model import rooflines
+
+        speeds = self._history.speeds(self._desk.exercise)
+        self._work.show_rooflines(rooflines(verdict.compile, verdict.timing, speeds))
 
     def show_lowering(self, run: Run) -> None:
         """The lowered module, or what was refused, once it is known."""
@@ -142,6 +155,18 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
         yours = Side("yours", mine.kernels, mine.jaxpr)
         self._work.show_comparison((yours, Side(name, other.kernels, other.jaxpr)))
         self._work.open("compare")
+
+    # ------------------------------------------------------------ tuning
+
+    def action_tune(self) -> None:
+        """Try other block sizes for the text in the editor."""
+        if self._desk is None:
+            return
+        from tutor.tui.screens.tune import TunePage
+
+        desk, source = self._desk, self._editor.text.encode("utf-8", errors="replace")
+        sweep = self._checks.checker.tune(desk.exercise, source, desk.path)
+        self.app.push_screen(TunePage(desk.exercise.slug, sweep))
 
     # ------------------------------------------------------------ reading
 

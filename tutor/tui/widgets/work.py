@@ -12,10 +12,11 @@ from textual.message import Message
 from textual.widgets import Markdown, Static, TabbedContent, TabPane, Tabs
 
 from tutor.protocol import CaseError, CaseFacts, MarkedJaxpr
-from tutor.record import Attempt
+from tutor.record import Attempt, Speed
 from tutor.tui.access_model import notes
 from tutor.tui.model import Trace, walkable
 from tutor.tui.ports import Exercise
+from tutor.tui.roofline_model import Roofline
 from tutor.tui.text import visible
 from tutor.tui.widgets.access_table import AccessTable
 from tutor.tui.widgets.attempts_list import AttemptsList
@@ -24,6 +25,8 @@ from tutor.tui.widgets.editor import CodeEditor
 from tutor.tui.widgets.grid_view import GridView
 from tutor.tui.widgets.jaxpr_view import JaxprView
 from tutor.tui.widgets.line_bar import LineBar
+from tutor.tui.widgets.roofline_view import RooflineView
+from tutor.tui.widgets.speed_history import SpeedHistory
 
 # What takes the focus when a tab is opened.
 _CONTENT = {
@@ -33,11 +36,12 @@ _CONTENT = {
     "grid": "GridView",
     "mosaic": "#mosaic-view",
     "compare": "#compare-view",
+    "roofline": "RooflineView",
     "history": "AttemptsList",
     "output": "#output-text",
 }
 # Tabs that are only there when they have something to show.
-_SOMETIMES = ("lesson", "grid", "mosaic", "compare", "history")
+_SOMETIMES = ("lesson", "grid", "mosaic", "compare", "roofline", "history")
 JAXPRS = ("jaxpr", "mosaic", "compare")
 """The tabs whose content is marked text."""
 
@@ -64,7 +68,10 @@ class Work(Vertical):
                 yield JaxprView(id="mosaic-view")
             with TabPane("Compare", id="compare"):
                 yield CompareView()
+            with TabPane("Roof", id="roofline"):
+                yield RooflineView()
             with TabPane("History", id="history"):
+                yield SpeedHistory()
                 yield AttemptsList()
         yield LineBar()
         yield Static(id="meaning")
@@ -138,8 +145,14 @@ class Work(Vertical):
         if sides is not None:
             self.query_one(CompareView).show(*sides)
 
-    def show_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """Show what was tried before."""
+    def show_rooflines(self, pictures: Sequence[Roofline]) -> None:
+        """Show how fast the attempt is beside what its chip can do; without a picture there is no tab."""
+        self._show_tab("roofline", bool(pictures))
+        self.query_one(RooflineView).show(pictures)
+
+    def show_attempts(self, attempts: Sequence[Attempt], speeds: Sequence[Speed]) -> None:
+        """Show what was tried before, and how fast it was."""
+        self.query_one(SpeedHistory).show(speeds)
         self._show_tab("history", bool(attempts))
         self.query_one(AttemptsList).show(attempts)
 

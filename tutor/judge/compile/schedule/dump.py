@@ -12,6 +12,10 @@ _HEAD = re.compile(r"^\s*(0x[0-9a-f]+|0)\s+(?:[A-Z]{2})?\s*:", re.MULTILINE)
 _OPERATION = re.compile(r"(?:%\d+ = )?(?:%(\w+) = )?([a-z_][\w.\-]*) ?(.*)")
 _PREDICATE = r"\((!?)%(p\d+)\w*\)"
 _MOVE_IF = re.compile(r"\((!?)%(p\d+)\w*, (\S+)\), (.*)")
+_CALL = re.compile(r"inlined_call\b[^;{}/]*/\*\s*%([\w.\-]+) =[^*]*\*/")
+"""Where the program around the kernels calls a part: the part's name stands in a comment only."""
+_EXIT_TEST = re.compile(r"scmp\.ge\S* %\w+, (\d+) /\* loop exit test")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WIDE = 1 << 32
 
 
@@ -21,8 +25,9 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Op:
-    """A scalar or DMA operation. `args` and `when` are Python expressions made of names and numbers found here;
-    `dest` is the name that it sets, empty for none, and an empty `when` means always."""
+    """A scalar or DMA operation. `args` and `when` are Python expressions made of names and numbers found here (of an
+    `inlined_call` it is the called part's name); `dest` is the name that it sets, empty for none, and an empty `when`
+    means always."""
 
     dest: str
     code: str
@@ -53,14 +58,20 @@ def read_program(schedule: str, usage: str) -> Program:
         if int(head[1], 16) != i:
             raise Unreadable(f"bundle {head[1]} stands where {i} was expected")
         raw = schedule[head.end() : heads[i + 1].start() if i + 1 < len(heads) else len(schedule)]
-        if exit_test := re.search(r"scmp\.ge\S* %\w+, (\d+) /\* loop exit test", raw):
+        if "inlined_call" in raw:
+            raw = _CALL.sub(r"inlined_call @\1", raw)
+        if "loop exit test" in raw and (exit_test := _EXIT_TEST.search(raw)):
             limits[i] = int(exit_test[1])
-        body = re.search(r"\{(.*)\}", re.sub(r"/\*.*?\*/", "", raw, flags=re.DOTALL), re.DOTALL)
-        pieces = body[1].split(";;") if body else []
+        if "/*" in raw:
+            raw = _COMMENT.sub("", raw)
+        first, last = raw.find("{"), raw.rfind("}")
+        pieces = raw[first + 1 : last].split(";;") if 0 <= first < last else []
         bundles.append([op for op in map(_operation, pieces) if op is not None])
     if not bundles:
         raise Unreadable("there are no bundles")
     units, capacity, rows = _table(usage)
+    if len(rows) != len(bundles):
+        raise Unreadable(f"{len(bundles)} bundles have {len(rows)} rows of units")
     in_vmem = [int(n) for n in re.findall(r"inlined_call_operand\.vmem \[.*?index: (\d+)", schedule)]
     return Program(bundles, units, capacity, rows, limits, in_vmem)
 
@@ -79,6 +90,8 @@ def _table(text: str) -> tuple[list[str], list[int], list[list[int]]]:
 
 
 def _operation(text: str) -> Op | None:
+    if text.lstrip().startswith("%v"):
+        return None
     found = _OPERATION.fullmatch(" ".join(text.split()))
     if not found or (found[2][0] == "v" and not found[1]) or (found[1] and found[1][0] == "v"):
         return None  # vector operations count only through their bundle and its row of units
@@ -94,6 +107,8 @@ def _operation(text: str) -> Op | None:
         if target is None:
             raise Unreadable(f"a branch without a target: {text.strip()[:80]}")
         return Op(dest, code, (target[1],), when)
+    if code == "inlined_call":
+        return Op(dest, code, (rest.removeprefix("@"),), when) if rest.startswith("@") else None
     if code.startswith("inlined_call_operand"):
         index = re.search(r"index: (\d+)", rest)  # operand i gets an odd multiple of 4096, so that i can be told again
         return Op(dest, "smov", (str(2 * int(index[1]) + 1 << 12) if index else "0",), "")

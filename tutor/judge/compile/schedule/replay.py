@@ -16,11 +16,13 @@ BUDGET = 60_000
 """Basic blocks that are replayed; after that the steady state of the pipeline loop goes on in a straight line."""
 SECONDS = 3.0
 XLU_HEAVY = 0.3
+IN_VMEM = "XLA keeps an operand in VMEM, so its HBM traffic is outside the kernel"
 
 
 @dataclass
 class Replay:
-    """What came of one kernel. Times are in microseconds; `units` are the shares of each unit's slots."""
+    """What came of one kernel. Times are in microseconds; `units` are the shares of each unit's slots, `called` counts
+    the calls of parts."""
 
     total_us: float
     step_us: float
@@ -33,6 +35,7 @@ class Replay:
     bound: str
     units: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    called: dict[str, int] = field(default_factory=dict)
 
 
 def replay(
@@ -42,13 +45,16 @@ def replay(
     scalars: Mapping[int, Sequence[int]] | None = None,
     *,
     budget: int = BUDGET,
+    parts: Mapping[str, float] | None = None,
 ) -> Replay:
-    """Replay a kernel. `scalars` are the flat values of operands that lie in SMEM, by the operand's position.
+    """Replay a kernel. `scalars` are the flat values of operands that lie in SMEM, by the operand's position; `parts`
+    are the microseconds that a called part takes, by its name.
 
     `Unreadable` if the program does not come to an end in the time that is given."""
     code = runnable(program, core.delay_slots)
-    machine = _Machine(program, code, core, scalars or {}, budget)
-    cycles = code.run(machine.count, machine.memory, machine.load, machine.start, machine.wait, machine.enter)
+    machine = _Machine(program, code, core, scalars or {}, budget, parts or {})
+    actions = (machine.load, machine.start, machine.wait, machine.enter, machine.call)
+    cycles = code.run(machine.count, machine.memory, *actions)
     return machine.report(cycles, grid)
 
 
@@ -56,10 +62,18 @@ class _Machine:
     """The state that the generated function works on: SMEM, the DMA queue, and counts."""
 
     def __init__(
-        self, program: Program, code: Runnable, core: Core, scalars: Mapping[int, Sequence[int]], budget: int
+        self,
+        program: Program,
+        code: Runnable,
+        core: Core,
+        scalars: Mapping[int, Sequence[int]],
+        budget: int,
+        parts: Mapping[str, float],
     ) -> None:
         self._program, self._code, self._core, self._scalars, self._budget = program, code, core, scalars, budget
         self.count = [0] * len(code.starts)
+        self._parts = parts
+        self._called: dict[str, int] = {}
         self.memory: dict[int, int] = {1 << 20: 0}  # allocation 0 holds the core's number
         self._flags: dict[int, deque[list[float]]] = defaultdict(deque)
         self._unknown: set[tuple[int, int]] = set()  # ranges of SMEM that hold operands whose values are not given
@@ -86,7 +100,7 @@ class _Machine:
             self._missing += any(first <= address < end for first, end in self._unknown)
         return self.memory.get(address, 0)
 
-    def start(self, t: float, kind: str, source: int, size: int, destination: int, flag: int) -> None:
+    def start(self, t: float, kind: str, source: int, size: int, destination: int, flag: int, piece: int = 0) -> None:
         if kind.endswith("to_smem") and source:
             operand = (source // (source & -source) - 1) // 2
             values = self._scalars.get(operand)
@@ -115,6 +129,10 @@ class _Machine:
         self._stall += t - began
         return t
 
+    def call(self, t: float, part: str) -> float:
+        self._called[part] = self._called.get(part, 0) + 1
+        return t + self._parts.get(part, 0.0) * self._core.clock_ghz * 1e3
+
     def enter(self, block: int, t: float) -> bool:
         self._visits += 1
         if self._code.starts[block] == self._first:
@@ -140,7 +158,7 @@ class _Machine:
             names = ", ".join(sorted(self._code.unknown))
             notes.append(f"control flow depends on operations that are not modelled: {names}")
         if self._program.in_vmem:
-            notes.append("XLA keeps an operand in VMEM, so its HBM traffic is outside the kernel")
+            notes.append(IN_VMEM)
         units = self._units(scale)
         if units.get("XLU", 0) > XLU_HEAVY:
             notes.append("much cross-lane work: such kernels measured up to 1.5 times slower than this estimate")
@@ -159,6 +177,7 @@ class _Machine:
             bound=_bound(cycles, stall, busy, copies * self._core.dma_ns * self._core.clock_ghz),
             units=units,
             notes=notes,
+            called=self._called,
         )
 
     def _per_step(self, cycles: float, steps: int, has_grid: bool) -> float:

@@ -26,7 +26,7 @@ _NAME = re.compile(r"\b[spx]\d+\b")
 
 @dataclass(frozen=True)
 class Runnable:
-    """`run(count, memory, load, start, wait, enter)` replays the program and gives its cycles.
+    """`run(count, memory, load, start, wait, enter, call)` replays the program and gives its cycles.
 
     `starts` is the first bundle of each basic block, `loops` are pairs of first and last bundle; `unknown` names
     operations that steer control flow and are not modelled."""
@@ -55,7 +55,7 @@ def runnable(program: Program, delay: int) -> Runnable:
         if jump := branches.get(end - delay - 1):
             body.append("   " + _guarded(jump, f"b={index.get(int(jump.args[0]), -1)}"))
     names = sorted(set(re.findall(r"\b(?:[spx]\d+|R_\w+)\b", "\n".join(body))))
-    text = ["def run(count,mem,load,start,wait,enter):", " t=0.0; b=0", *(f" {name}=0" for name in names)]
+    text = ["def run(count,mem,load,start,wait,enter,call):", " t=0.0; b=0", *(f" {name}=0" for name in names)]
     text += [" while b>=0:", "  if enter(b,t): break", *body, " return t"]
     scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max}}
     exec("\n".join(text), scope)
@@ -64,12 +64,15 @@ def runnable(program: Program, delay: int) -> Runnable:
 
 
 def _steering(program: Program) -> set[str]:
-    """Every name that a branch or a DMA depends on, directly or through others."""
+    """Every name that a branch depends on, or whether and how much a DMA moves, directly or through others. Where in
+    memory it goes to decides nothing about the time."""
     ops = [op for bundle in program.bundles for op in bundle]
     steering: set[str] = set()
     for op in ops:
-        if op.code == "sbr.rel" or op.code.startswith("dma."):
+        if op.code in ("sbr.rel", "dma.done.wait"):
             steering |= _names(op.when, *op.args)
+        elif op.code.startswith("dma."):
+            steering |= _names(op.when, *op.args[1:2], *op.args[3:4])
     size = -1
     while size != len(steering):
         size = len(steering)
@@ -105,7 +108,10 @@ class _Writer:
         if op.code == "dma.done.wait":
             yield _guarded(op, f"t=wait(t+{ahead},{op.args[0]},{op.args[1]})-{ahead}")
         elif op.code.startswith("dma."):
-            yield _guarded(op, f"start(t+{ahead},{op.code[4:]!r},{','.join(op.args[:4])})")
+            strided = f",{op.args[6]}" if len(op.args) > 6 else ""  # granules in one piece, after both strides
+            yield _guarded(op, f"start(t+{ahead},{op.code[4:]!r},{','.join(op.args[:4])}{strided})")
+        elif op.code == "inlined_call":
+            yield _guarded(op, f"t=call(t+{ahead},{op.args[0]!r})-{ahead}")
         elif op.code == "sst":
             yield _guarded(op, f"mem[{op.args[0]}]={op.args[1]}")
         elif op.dest:

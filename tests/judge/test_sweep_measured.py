@@ -1,0 +1,68 @@
+"""Times beside the estimates: measured on the CPU device, by the path that a TPU takes."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.judge.compiling import needs_libtpu
+from tutor.ladder.bench import bench_exercise
+from tutor.ladder.check import Ladder
+from tutor.ladder.measured import Measured, measure_on
+from tutor.ladder.runs import Runs
+from tutor.ladder.subject import Subject, subject
+from tutor.ladder.sweep_picture import best
+from tutor.ladder.sweep_plan import Wanted
+from tutor.ladder.tune import tune
+from tutor.protocol import Sweep
+from tutor.sets import Exercise, builtin_root, load_set
+
+
+@pytest.fixture(scope="module")
+def exercise() -> Exercise:
+    return load_set(builtin_root()).exercise("tile_copy")
+
+
+def small(exercise: Exercise) -> Subject:
+    """The reference, timed on a case that the CPU can do."""
+    assert exercise.reference is not None
+    judged = subject(exercise, exercise.reference.read_bytes(), str(exercise.reference), chips=("v5e",))
+    return msgspec.structs.replace(judged, time_case=judged.case("many_tiles"))
+
+
+@needs_libtpu
+async def test_what_is_measured_decides(exercise: Exercise) -> None:
+    """The estimate finds larger blocks faster; a machine that says otherwise is believed. One choice is not timed."""
+    asked: list[dict[str, object]] = []
+
+    async def measure(runs: Runs) -> Measured:
+        static = dict(runs.subject.time_case.static)
+        asked.append(static)
+        if static["bn"] == 512:
+            return Measured(reason="the numbers are wrong")
+        return Measured(float(static["bm"]), 1.0)  # type: ignore[arg-type]
+
+    ladder = Ladder()
+    last: Sweep | None = None
+    try:
+        wanted = Wanted({"bm": [32, 64, 192], "bn": [128, 512]})
+        async for picture in tune(ladder.runs(small(exercise)), wanted, measure):
+            last = picture
+    finally:
+        await ladder.aclose()
+    assert last is not None and last.complete
+    assert asked[0] == {"bm": 64, "bn": 128}, "the attempt as it is called comes first"
+    first = best(last, "v5e")
+    assert first is not None and first.values == {"bm": 32, "bn": 128} and first.device_us == 32.0
+    assert last.notes == ["the numbers are wrong"]
+
+
+@needs_libtpu
+async def test_on_a_device(exercise: Exercise) -> None:
+    ladder = Ladder()
+    try:
+        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, measure_on("cpu"))
+    finally:
+        await ladder.aclose()
+    assert row.reference is not None and row.xla is not None
+    assert row.reference_us and row.xla_us and row.reference_us > 0

@@ -1,0 +1,413 @@
+"""The timing protocol: what it says of programs of known ratio, and that programs that cheat are found out."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.judge.noisy_clock import Noise, NoisyMachine
+from tutor.judge.device.clock import dispatch_us, empty_program, wall_us
+from tutor.judge.device.contest import Contest, NotThere, arrays_of, difference
+from tutor.judge.device.fresh import POOL, POOL_OF_INTEGERS, FreshInputs, Poison, pool_size
+from tutor.judge.device.interval import inflation, median_interval, spread
+from tutor.judge.device.profile import Called, read_calls, times_of
+from tutor.judge.device.protocol import FIRST_LOOK, MOST_REPEATS, Repeat, balanced, compare_times
+from tutor.judge.device.runner import Bench
+from tutor.protocol import ArraySpec, CaseSpec, ToleranceSpec
+
+FOR_EVER = 1e9
+
+
+def timed(machine, seed, budget=FOR_EVER, **more):
+    return compare_times(machine.measure, np.random.default_rng(seed), budget_seconds=budget, **more)
+
+
+# ---------------------------------------------------------------- the interval
+
+
+@pytest.mark.parametrize("truth", [1.00, 1.10, 2.0])
+@pytest.mark.parametrize(
+    "noise",
+    [Noise(), Noise(own=0.005, load=0.05), Noise(own=0.02, own_stays=0.8)],
+    ids=["usual", "steady programs on a busy machine", "each time like the one before"],
+)
+def test_the_interval_covers_a_known_ratio(truth, noise):
+    covered = 0
+    for seed in range(100):
+        got = timed(NoisyMachine(truth, np.random.default_rng(seed), noise), seed + 1000)
+        covered += got.low <= truth <= got.high
+        assert got.low <= got.ratio <= got.high
+        narrow = got.high - got.low < 0.02 * (got.high + got.low) / 2
+        assert narrow or len(got.samples) >= MOST_REPEATS
+    assert covered >= 95
+
+
+def test_the_interval_can_miss():
+    """The twin of the test above: of the same machine, an interval that is too bold covers too little."""
+    covered = 0
+    for seed in range(100):
+        got = timed(NoisyMachine(1.1, np.random.default_rng(seed)), seed + 1000)
+        logs = [math.log(a / b) for a, b in got.samples]
+        low, high = median_interval(logs[:FIRST_LOOK], miss=0.8)
+        covered += low <= math.log(1.1) <= high
+    assert covered < 60
+
+
+def test_who_goes_first_is_worth_nothing():
+    got = timed(NoisyMachine(1.0, np.random.default_rng(0), Noise(second=0.3)), 1)
+    assert got.low < 1 < got.high
+
+
+def test_each_goes_first_as_often_in_an_order_that_cannot_be_foreseen():
+    orders = {tuple(balanced(np.random.default_rng(seed), 8)) for seed in range(40)}
+    assert len(orders) > 10
+    assert all(sum(order[i : i + 2]) == 1 for order in orders for i in range(0, 8, 2))
+    assert len(balanced(np.random.default_rng(0), 7)) == 8
+
+
+def test_a_budget_ends_it():
+    machine = NoisyMachine(1.0, np.random.default_rng(0), Noise(own=1.0))
+    clock = iter([0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
+    got = timed(machine, 0, budget=1.2, now=lambda: next(clock))
+    assert len(got.samples) > FIRST_LOOK
+    assert got.high - got.low > 0.02, "it was ended by the budget, and says how little it knows"
+    assert next(clock) == 2.0
+
+
+def test_repeats_are_numbered_once():
+    seen = []
+
+    def measure(repeats):
+        seen.extend(repeat.number for repeat in repeats)
+        return [(1.0, 1.0 + 0.5 * (repeat.number % 3)) for repeat in repeats]
+
+    compare_times(measure, np.random.default_rng(0), budget_seconds=0)
+    assert seen == list(range(FIRST_LOOK))
+
+
+def test_values_that_stay_on_one_side_widen_the_interval():
+    rng = np.random.default_rng(0)
+    alone = rng.normal(size=400)
+    slow = np.repeat(rng.normal(size=20), 20)
+    assert inflation(alone) < 1.5
+    assert inflation(slow) > 5
+    narrow, wide = median_interval(alone), median_interval(slow)
+    assert wide[1] - wide[0] > narrow[1] - narrow[0]
+
+
+def test_few_or_equal_values():
+    assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
+    assert median_interval([5.0] * 50) == (5.0, 5.0)
+    assert inflation([1.0] * 100) == 1.0
+    assert spread([1.0, 1.0, 1.0]) == 0.0
+    assert spread([0.0, 0.0, 0.0]) == 0.0
+
+
+# ---------------------------------------------------------------- fresh inputs
+
+CPU = jax.devices("cpu")[0]
+CASE = CaseSpec(
+    name="big",
+    inputs=[ArraySpec("x", [64, 128], "float32"), ArraySpec("n", [4], "int32")],
+    outputs=[ArraySpec("out", [64, 128], "float32")],
+    static={},
+    sizes={},
+)
+
+
+def sets(count=POOL, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        [rng.standard_normal((64, 128)).astype(np.float32), rng.integers(0, 9, 4).astype(np.int32)]
+        for _ in range(count)
+    ]
+
+
+def test_no_two_repeats_have_the_same_floats_and_all_integers_are_the_oracles():
+    pool = sets()
+    fresh = FreshInputs(pool, CPU, 1)
+    seen = [[np.asarray(array) for array in fresh.of(n)] for n in range(12)]
+    floats = {x.tobytes() for x, _ in seen}
+    assert len(floats) == 12
+    assert {n.tobytes() for _, n in seen} <= {n.tobytes() for _, n in pool}
+    again = np.asarray(fresh.of(5)[0])
+    assert (again == seen[5][0]).all(), "what was timed can be made again, to be checked"
+    assert (np.asarray(FreshInputs(pool, CPU, 2).of(5)[0]) != seen[5][0]).any()
+
+
+def test_what_the_oracle_meant_stays():
+    odd = np.asarray([0.0, -0.0, np.nan, np.inf, -np.inf, -3.0, 3.4e38, 1e-30], np.float32)
+    for n in range(8):
+        (made,) = FreshInputs([[odd]], CPU, 3).of(n)
+        made = np.asarray(made)
+        assert (np.isnan(made) == np.isnan(odd)).all()
+        assert (made[:2] == 0).all() and (np.signbit(made) == np.signbit(odd))[[0, 1, 5]].all()
+        assert (made[3:5] == odd[3:5]).all()
+        assert np.isfinite(made[5:]).all()
+        assert abs(made[5] / odd[5] - 1) < 0.2
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float8_e4m3fn, np.float16, np.float32])
+def test_every_float_is_made_new(dtype):
+    array = np.linspace(1, 2, 512).astype(dtype)
+    (made,) = FreshInputs([[array]], CPU, 3).of(0)
+    assert made.dtype == array.dtype
+    assert (np.asarray(made) != array).mean() > 0.5
+
+
+def test_a_sum_of_many_positive_numbers_changes_too():
+    """There the elements' own factors average out; the factor of the whole array does not."""
+    fresh = FreshInputs([[np.ones((1 << 14,), np.float32)]], CPU, 4)
+    sums = [float(jnp.sum(fresh.of(n)[0])) for n in range(20)]
+    assert np.std(sums) / np.mean(sums) > 0.02
+
+
+def test_integers_only_come_from_a_larger_pool():
+    ints = [np.arange(4, dtype=np.int32)]
+    assert pool_size(ints) == POOL_OF_INTEGERS
+    assert pool_size([*ints, np.zeros(2, np.float32)]) == POOL
+    words = FreshInputs([ints], CPU, 0).words
+    assert "nothing to make new" in words
+    assert "made new on the device" in FreshInputs(sets(), CPU, 0).words
+
+
+def test_poison_is_no_answer():
+    outputs = [jnp.zeros((4,), jnp.float32), jnp.zeros((4,), jnp.int32), jnp.zeros((4,), bool)]
+    Poison(outputs).spread()
+
+
+# ---------------------------------------------------------------- programs that cheat
+
+
+def right(x, n):
+    return [jnp.tanh(x) + n.sum()]
+
+
+honest = jax.jit(right)
+
+
+def expected(inputs):
+    return [np.tanh(inputs["x"].astype(np.float64)) + inputs["n"].sum()]
+
+
+def bench(attempt, reference=honest, budget=0.0, profiler=False):
+    spec = ToleranceSpec()
+    made = Bench(attempt, reference, FreshInputs(sets(), CPU, 7), CPU, CASE, expected, spec, spec)
+    return made.run(budget, profiler=profiler)
+
+
+def codes(timed):
+    return [found.code for found in timed.findings]
+
+
+def test_an_honest_program_is_timed():
+    got = bench(jax.jit(lambda x, n: right(x, n)))
+    assert codes(got) == []
+    timing = got.timing
+    assert timing is not None and timing.clock == "wall"
+    assert timing.dispatch_us is not None and timing.dispatch_us > 0
+    assert (timing.rechecked, timing.case) == (3, "big")
+    assert len(timing.samples) == FIRST_LOOK and min(min(timing.samples)) > 0
+    assert timing.attempt_spread is not None and timing.attempt_spread >= 0
+
+
+def test_a_wrong_program_is_not_timed():
+    assert codes(bench(jax.jit(lambda x, n: [x]))) == ["KT701"]
+
+
+def test_a_wrong_reference_is_not_the_attempts_fault():
+    assert codes(bench(honest, jax.jit(lambda x, n: [x]))) == ["KT904"]
+
+
+class Cheat:
+    """Does its work in the first `calls` calls, then gives what `after` says."""
+
+    def __init__(self, calls, after):
+        self.calls, self.after, self.made, self.count = calls, after, [], 0
+
+    def __call__(self, x, n):
+        self.count += 1
+        if self.count <= self.calls:
+            self.made.append(jax.block_until_ready(honest(x, n)))
+            return self.made[-1]
+        return self.after(self, x, n)
+
+
+def replayed(cheat, x, n):
+    return cheat.made[-1]
+
+
+def by_integers(cheat, x, n):
+    """Keeps answers by what it can tell inputs apart by without reading all of them: the table of integers."""
+    key = np.asarray(n).tobytes()
+    cheat.by_key = getattr(cheat, "by_key", {})
+    if key not in cheat.by_key:
+        cheat.by_key[key] = jax.block_until_ready(honest(x, n))
+    return cheat.by_key[key]
+
+
+def sometimes(cheat, x, n):
+    return honest(x, n) if cheat.count % 20 else cheat.made[-1]
+
+
+def unwritten(cheat, x, n):
+    return [jnp.full((64, 128), jnp.nan)]
+
+
+@pytest.mark.parametrize("calls", [1, 3, 5, 20])
+def test_work_in_the_warm_up_only(calls):
+    got = bench(Cheat(calls, replayed))
+    assert got.timing is None
+    assert codes(got) == ["KT706"]
+
+
+@pytest.mark.parametrize("after", [by_integers, sometimes, unwritten], ids=lambda f: f.__name__)
+def test_answers_that_are_kept_left_out_or_true_now_and_then(after):
+    got = bench(Cheat(5, after))
+    assert got.timing is None
+    assert codes(got) == ["KT706"]
+
+
+def test_an_answer_that_both_have_from_the_same_old_memory():
+    """Attempt and reference agree in every repeat, and both are wrong: only the oracle can tell."""
+    shared = Cheat(12, replayed)
+    got = bench(shared, shared)
+    assert got.timing is None
+    assert codes(got) == ["KT706"]
+    assert "The outputs of timed repeat" in got.findings[0].message
+
+
+class Later:
+    """An array that is not there yet, and works itself out when it is looked at."""
+
+    def __init__(self, make):
+        self.make, self.shape, self.dtype = make, (64, 128), np.dtype(np.float32)
+
+    def block_until_ready(self):
+        return self
+
+    def is_ready(self):
+        return True
+
+    def __array__(self, *args, **kwargs):
+        return np.asarray(self.make())
+
+
+@pytest.mark.parametrize("calls", [0, 6])
+def test_lazy_output(calls):
+    got = bench(Cheat(calls, lambda cheat, x, n: [Later(lambda: honest(x, n)[0])]))
+    assert got.timing is None
+    assert codes(got) == ["KT706"]
+
+
+def test_what_is_no_array_is_not_there():
+    with pytest.raises(NotThere):
+        arrays_of([np.zeros(3)])
+    assert len(arrays_of({"a": jnp.zeros(2), "b": [jnp.zeros(2)]})) == 2
+
+
+def test_both_get_the_same_inputs_and_new_ones_each_time():
+    seen = []
+
+    def spy(x, n):
+        seen.append(np.asarray(x).tobytes())
+        return honest(x, n)
+
+    fresh = FreshInputs(sets(), CPU, 7)
+    contest = Contest(spy, spy, fresh, Poison(honest(*fresh.of(0))), np.random.default_rng(0))
+    contest.measure([Repeat(n, bool(n % 2)) for n in range(6)])
+    assert seen[::2] == seen[1::2]
+    assert len(set(seen)) == 6
+    assert contest.apart() == [0.0] * 6
+
+
+def test_the_difference_of_outputs():
+    a = jnp.asarray([3.0, 4.0])
+    assert float(difference([a], [a])) == 0
+    assert float(difference([a * 1.01], [a])) == pytest.approx(0.01, rel=1e-3)
+    nan = jnp.asarray([jnp.nan, 4.0])
+    assert float(difference([nan], [nan])) == 0
+    assert float(difference([nan], [a])) == math.inf
+    assert float(difference([jnp.asarray([1])], [jnp.asarray([2])])) == math.inf
+    assert float(difference([a], [jnp.zeros(3)])) == math.inf
+    assert float(difference([a], [a * 0])) == math.inf, "any error is endless beside zeros"
+
+
+# ---------------------------------------------------------------- clocks
+
+
+def test_the_wall_clock_waits_and_never_says_zero():
+    outputs, us = wall_us(honest, [jnp.ones((64, 128)), jnp.ones(4, jnp.int32)], now=lambda: 5.0)
+    assert us > 0 and outputs[0].is_ready()
+
+
+def test_the_empty_program_takes_and_gives_as_many():
+    inputs, outputs = [jnp.ones((64, 128)), jnp.ones(4, jnp.int32)], [jnp.ones((8, 8)), jnp.ones(3, jnp.int32)]
+    program = empty_program(inputs, outputs)
+    made = program(*inputs)
+    assert [(one.shape, one.dtype) for one in made] == [((1,), jnp.float32), ((1,), jnp.int32)]
+    assert dispatch_us(program, inputs, calls=3) > 0
+
+
+def test_the_profiler_times_programs_on_the_cpu():
+    got = bench(jax.jit(named("kt_attempt")), jax.jit(named("kt_reference")), profiler=True)
+    assert codes(got) == []
+    assert got.timing is not None and got.timing.clock == "device"
+    assert got.timing.dispatch_us is None
+    assert all(0 < a < 1e6 and 0 < b < 1e6 for a, b in got.timing.samples)
+
+
+def test_a_profile_without_the_programs_means_the_wall_clock():
+    got = bench(jax.jit(named("other")), profiler=True)
+    assert got.timing is not None and got.timing.clock == "wall"
+
+
+def named(name):
+    def program(x, n):
+        return right(x, n)
+
+    program.__name__ = name
+    return program
+
+
+TPU_PROFILE = """
+planes { name: "/device:TPU:1" lines { name: "XLA Modules"
+  events { metadata_id: 1 offset_ps: 0 duration_ps: 77000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
+planes { name: "/device:TPU:0"
+  lines { name: "XLA Modules" timestamp_ns: 1000
+    events { metadata_id: 2 offset_ps: 900000000 duration_ps: 41000000 }
+    events { metadata_id: 1 offset_ps: 100000000 duration_ps: 52500000 }
+    events { metadata_id: 3 offset_ps: 500000000 duration_ps: 9000000 } }
+  lines { name: "XLA Ops" events { metadata_id: 1 offset_ps: 0 duration_ps: 1000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1234567)" } }
+  event_metadata { key: 2 value { id: 2 name: "jit_kt_reference(89)" } }
+  event_metadata { key: 3 value { id: 3 name: "jit__renewed(5)" } } }
+planes { name: "/host:CPU" lines { name: "python" events { metadata_id: 1 duration_ps: 5 } }
+  event_metadata { key: 1 value { id: 1 name: "PjitFunction(kt_attempt)" } } }
+"""
+
+
+def test_a_profile_of_a_tpu_is_read_from_the_line_of_programs_of_the_first_chip():
+    from jax.profiler import ProfileData
+
+    calls = read_calls(ProfileData.text_proto_to_serialized_xspace(TPU_PROFILE))
+    assert [(one.name, one.us) for one in calls] == [("kt_attempt", 52.5), ("_renewed", 9.0), ("kt_reference", 41.0)]
+    assert times_of(calls, ["kt_attempt", "kt_reference"]) == [52.5, 41.0]
+
+
+@pytest.mark.parametrize(
+    "expected", [["kt_reference", "kt_attempt"], ["kt_attempt"], ["kt_attempt", "kt_reference", "kt_reference"]]
+)
+def test_a_profile_that_dropped_a_call_is_not_used(expected):
+    calls = [Called("kt_attempt", 0, 52.5), Called("x", 1, 1.0), Called("kt_reference", 2, 41.0)]
+    wanted = expected if expected != ["kt_attempt"] else ["kt_attempt", "kt_attempt"]
+    assert times_of(calls, wanted) is None
+
+
+def test_an_empty_profile():
+    assert read_calls(b"") == []
