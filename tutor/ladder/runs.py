@@ -57,7 +57,7 @@ class Runs:
 
     def about(self, subject: Subject) -> Runs:
         """The same workers, asked about something else."""
-        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler)
+        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler, self.figures)
 
     async def ask(self, worker: Worker, job: Job, *, at_once: bool = False) -> AsyncIterator[Body | Ended]:
         """The answers of one job, when there is a free slot for it. `at_once`: it waits for none, since it is what the
