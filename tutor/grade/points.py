@@ -71,6 +71,10 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
     flags = _as_flags(beside)
     real = numbers is not None and not beside and (numbers == "passed" or _one_right_case(verdict))
     share = verdict.score if real else 0.0
+    if share and "passed" not in (status.get("lower"), status.get("hazards")):
+        # The program that `interpret` ran came from the attempt's process, and there is nothing to hold it against.
+        message = "The kernel neither lowers nor passes in the simulator, so nothing confirms its numbers: no points."
+        return Judged("unconfirmed", 0.0, [*flags, Flag("KT832", message, _reason(verdict, "lower"))])
     if slow := [found for found in errors if found.code in OUT_OF_TIME]:
         return Judged("timeout", share, [*flags, *_as_flags(slow)])
     return Judged("partial" if share > 0 else "failed", share, flags)
