@@ -24,6 +24,10 @@ HANG_LIMITS = Limits(wall_seconds=6)
 """For a kernel that is known to wait for what never comes, and for one that says itself that it may hang."""
 
 
+ALL = 1 << 20
+"""More slots than there are."""
+
+
 class Failed(Exception):
     """A trusted job failed: a fault of ours, or of the exercise."""
 
@@ -33,7 +37,9 @@ class Failed(Exception):
 
 
 class Runs:
-    """The workers, the attempt, and the inputs that were already made for its exercise."""
+    """The workers, the attempt, and the inputs that were already made for its exercise.
+
+    `slots` are shared by all checks; of these this one holds at most `most` at once, if that is given."""
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class Runs:
         slots: asyncio.Semaphore,
         compiler: Compiler,
         figures: dict[bytes, list[Figures]],
+        most: int | None = None,
     ) -> None:
         self.stage = stage
         self.judge = judge
@@ -54,15 +61,20 @@ class Runs:
         self.figures = figures  # of references, by the job that they came of
         self._values = values
         self._slots = slots
+        self.most = most
+        self._own = asyncio.Semaphore(most or ALL)
 
     def about(self, subject: Subject) -> Runs:
         """The same workers, asked about something else."""
-        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler, self.figures)
+        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler, self.figures, self.most)
 
     async def ask(self, worker: Worker, job: Job, *, at_once: bool = False) -> AsyncIterator[Body | Ended]:
         """The answers of one job, when there is a free slot for it. `at_once`: it waits for none, since it is what the
         learner waits for. `BadAnswer` if it is none to this job: only a forger says such things."""
-        async with contextlib.nullcontext() if at_once else self._slots:
+        async with contextlib.AsyncExitStack() as held:
+            if not at_once:
+                await held.enter_async_context(self._own)
+                await held.enter_async_context(self._slots)
             claims = Claims(job)
             async for answer in worker.run(job):
                 forged = claims.missing() if isinstance(answer, Ended) else claims.against(answer)
