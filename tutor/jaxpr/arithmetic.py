@@ -1,4 +1,4 @@
-"""How much a program computes: arithmetic on numbers, counted by kind, inside its kernels and outside.
+"""How much a program computes: arithmetic on numbers, counted by kind, and its constants, inside kernels and outside.
 
 The CPU and the TPU artifact are lowered from one jaxpr, for one target, so both do the same arithmetic: over the whole
 built-in set they agree to the operation. Index arithmetic, which only one of them has, is on integers that are scalars,
@@ -34,6 +34,11 @@ _INSIDE: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Mosaic's names. A TPU has `exp2` and `log2`; elsewhere they are made with a multiplication."""
 _REDUCTIONS = {"add": "add", "maximumf": "max", "maxsi": "max", "minimumf": "min", "minsi": "min"}
+_CONSTANT = re.compile(r"(?:dense<([-+.\deE]+)> : \w+<(?:[\dx]*x)?|([-+.\deE]+) : )b?f\d+>?$")
+CONSTANT = "constant "
+UNSTEADY = (0.0, 1.0, 0.693, 1.44)
+"""Constants (to three digits) that only one of both may have: a TPU makes `any` of ones and zeros, and a CPU `1 / x` of
+a one, and `exp2` and `log2` of the logarithm of two."""
 _SERIES = ("math.erf",)
 """What a TPU has and a CPU makes of many additions and multiplications."""
 IN_SERIES = ("mul", "add", "div")
@@ -44,12 +49,14 @@ WHOLE = "integer "
 
 
 def arithmetic(exported: jax.export.Exported) -> Counter[str]:
-    """All arithmetic of an artifact, by kind. `erf` counts under its own name."""
+    """All arithmetic of an artifact, by kind, and every constant once. `erf` counts under its own name."""
     with mlir_modules(exported) as (module, kernels):
         counted = arithmetic_outside(module)
+        constants = _constants(module, "stablehlo.constant")
         for _, mosaic in kernels:
             counted += _inside(mosaic)
-        return counted
+            constants |= _constants(mosaic, "arith.constant")
+        return counted + Counter(constants)
 
 
 def arithmetic_outside(module: Any) -> Counter[str]:
@@ -60,6 +67,18 @@ def arithmetic_outside(module: Any) -> Counter[str]:
         if kind is not None:
             counted.update(_named(operation, (kind,)))
     return counted
+
+
+def _constants(module: Any, name: str) -> set[str]:
+    """The floats that stand alone, or fill an array, to three digits."""
+    found = set()
+    for operation in operations(module.operation):
+        if str(operation.name).removeprefix("stable_mosaic.") == name:
+            told = _CONSTANT.match(str(operation.attributes["value"]))
+            number = float(f"{float(told[1] or told[2]):.3g}") if told else 0.0
+            if abs(number) not in UNSTEADY:
+                found.add(f"{CONSTANT}{number:g}")
+    return found
 
 
 def _inside(mosaic: Any) -> Counter[str]:
@@ -97,7 +116,10 @@ def disagreements(cpu: Counter[str], tpu: Counter[str]) -> list[str]:
     tpu["mul"] -= spread
     tpu["add"] -= spread
     series = any(tpu[name] for name in _SERIES)
-    kinds = [kind for kind in sorted({*cpu, *tpu}) if kind not in _SERIES and not (series and kind in IN_SERIES)]
+    left_out = (*_SERIES, *(IN_SERIES if series else ()))
+    kinds = [kind for kind in sorted({*cpu, *tpu}) if kind not in left_out]
+    if series:
+        kinds = [kind for kind in kinds if not kind.startswith(CONSTANT)]
     return [
         f"{kind} {cpu[kind]} and {tpu[kind]} times"
         for kind in kinds
