@@ -110,7 +110,7 @@ def import_(session: Session, file: str) -> int:
     merged, kept = import_progress(session.history, _read(file))
     say(f"{plural(merged.added, 'attempt')} imported.")
     if kept is not None:
-        say(f"The history that was here is kept as {kept}.")
+        say(f"The history that was here is kept: `kerneltutor progress import {kept}` brings it back.")
     return ExitCode.DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -100,7 +99,7 @@ def merge_progress(history: History, document: Document) -> Merged:
 
 
 def import_progress(history: History, document: Document) -> tuple[Merged, Path | None]:
-    """Make the document the history. What was there before is kept as a file beside it, whose path is returned."""
+    """Make the document the history. What was there before is exported to a file beside it, whose path is returned."""
     with clear(history.path):
         kept = _keep(history)
         with transaction(history.db):
@@ -129,15 +128,11 @@ def _merge(history: History, document: Document) -> Merged:
 
 
 def _keep(history: History) -> Path | None:
-    """A copy of the present history beside it, unless it is empty."""
+    """An export of the present history beside it, unless it is empty: `progress import` brings it back."""
     tables = ("attempt", "hint", "reveal")
     if not any(history.db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in tables):
         return None
     stem = history.path.with_suffix("")
-    kept = next(p for i in range(1, 10**6) if not (p := stem.with_name(f"{stem.name}.kept-{i}.sqlite3")).exists())
-    copy = sqlite3.connect(kept)
-    try:
-        history.db.backup(copy)
-    finally:
-        copy.close()
+    kept = next(p for i in range(1, 10**6) if not (p := stem.with_name(f"{stem.name}.kept-{i}.json")).exists())
+    kept.write_bytes(export_progress(history))
     return kept

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
+from textual.widgets import Static
 
 from tutor.protocol import CaseError, MarkedJaxpr
 from tutor.sets import chapter_title
@@ -58,7 +59,8 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
     def compose(self) -> ComposeResult:
         yield StatusLine()
         with Horizontal(id="body"):
-            yield Vertical(id="work")
+            with Vertical(id="work"):
+                yield Static(" Opening …", id="opening")  # seen only where the machine is busy
             with Vertical(id="side"):
                 yield LadderView()
                 yield FindingsList(id="findings")
@@ -73,6 +75,7 @@ class MainScreen[E: Exercise](ViewsScreen[E]):
 
     async def _furnish(self) -> None:
         await self.query_one("#work").mount(Work())
+        await self.query_one("#opening").remove()
         await self.mount(CourseTree())
         self._watch_the_desk()
         self._clock = self.set_interval(0.1, self._tick, pause=True)
