@@ -49,7 +49,7 @@ STAGE_OF_DIGIT: dict[str, StageName] = {
     "1": "trace", "2": "interpret", "3": "structure", "4": "hazards", "5": "lower", "6": "compile", "8": "load"
 }  # fmt: skip
 STAGE_OF: dict[str, StageName | None] = {
-    "KT111": "structure", "KT124": "lower", "KT128": None, "KT212": None,
+    "KT111": "structure", "KT124": "lower", "KT128": None, "KT208": None, "KT212": None,
     "KT811": "lower", "KT347": "interpret", "KT348": "interpret", "KT349": "interpret", "KT351": "interpret",
 }  # fmt: skip
 """Where a code is said by another stage than its number tells; None: a whole check."""
