@@ -23,6 +23,7 @@ from tutor.ladder.isolation import Isolation, weakest
 from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.measured import measure_here
+from tutor.ladder.other_chips import other_chips
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.structure import structure_stage
@@ -224,7 +225,7 @@ class Check:
         try:
             traced = await self._trace()
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
-                "structure": structure_stage(self._runs, traced, lowering),
+                "structure": self._structure(traced, lowering),
                 "hazards": hazards_stage(self._runs, traced),
                 "lower": self._lower(lowering),
                 "compile": self._compile(traced, lowering),
@@ -298,6 +299,14 @@ class Check:
     async def _device(self) -> StageResult:
         result, self._timing = await device_stage(self._runs)
         return result
+
+    async def _structure(self, traced: Tracing, lowering: SharedLowering) -> StageResult:
+        result, apart = await asyncio.gather(
+            structure_stage(self._runs, traced, lowering), other_chips(self._runs, lowering)
+        )
+        if not apart:
+            return result
+        return stage_result("structure", [*result.findings, *apart], result.cases, seconds=result.seconds)
 
     async def _lower(self, lowering: SharedLowering) -> StageResult:
         result = await lower_stage(lowering)
