@@ -144,7 +144,11 @@ def scalar(x):
     return call(kernel, x, scratch_shapes=[pltpu.SMEM((1,), jnp.float32)])
 
 
-PIECES = [doubled, matmul, copied, looped, unrolled, aliased, masked, scalar, lambda x: doubled(aliased(x))]
+def rounded(x):
+    return doubled(jax.lax.reduce_precision(x, 8, 7))
+
+
+PIECES = [rounded, doubled, matmul, copied, looped, unrolled, aliased, masked, scalar, lambda x: doubled(aliased(x))]
 
 
 @pytest.mark.parametrize("entry", PIECES)

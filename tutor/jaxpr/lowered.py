@@ -28,7 +28,8 @@ _QUIET = frozenset(
         "stablehlo.reshape", "stablehlo.transpose", "stablehlo.broadcast_in_dim", "stablehlo.convert",
         "stablehlo.bitcast_convert", "stablehlo.return", "stablehlo.tuple", "stablehlo.get_tuple_element",
         "stablehlo.optimization_barrier", "stablehlo.slice", "stablehlo.concatenate", "stablehlo.pad",
-        "stablehlo.iota", "sdy.mesh", "sdy.manual_computation", "sdy.return", "sdy.sharding_constraint",
+        "stablehlo.iota", "stablehlo.reduce_precision", "sdy.mesh", "sdy.manual_computation",
+        "sdy.return", "sdy.sharding_constraint",
     }
 )  # fmt: skip
 """Operations outside the kernels that move, shape or convert arrays, and compute nothing."""

@@ -23,8 +23,9 @@ from tutor.ladder.isolation import Isolation, weakest
 from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.measured import measure_here
+from tutor.ladder.other_chips import other_chips
 from tutor.ladder.predict import check_answers
-from tutor.ladder.runs import Failed, Runs
+from tutor.ladder.runs import Failed, Runs, Stream
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.sweep_plan import CannotTune, Wanted
@@ -230,7 +231,7 @@ class Check:
             traced = await self._trace()
             ahead = self._runs.artifacts("cpu") if asked and ahead is None else ahead
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
-                "structure": structure_stage(self._runs, traced, lowering, ahead),
+                "structure": self._structure(traced, lowering, ahead),
                 "hazards": hazards_stage(self._runs, traced),
                 "lower": self._lower(lowering),
                 "compile": self._compile(traced, lowering),
@@ -304,6 +305,14 @@ class Check:
     async def _device(self) -> StageResult:
         result, self._timing = await device_stage(self._runs)
         return result
+
+    async def _structure(self, traced: Tracing, lowering: SharedLowering, interpreted: Stream | None) -> StageResult:
+        result, apart = await asyncio.gather(
+            structure_stage(self._runs, traced, lowering, interpreted), other_chips(self._runs, lowering)
+        )
+        if not apart:
+            return result
+        return stage_result("structure", [*result.findings, *apart], result.cases, seconds=result.seconds)
 
     async def _lower(self, lowering: SharedLowering) -> StageResult:
         result = await lower_stage(lowering)
