@@ -31,15 +31,17 @@ async def _judged(runs: Runs, chip: str) -> list[Finding]:
     lowering, ahead = SharedLowering(other), other.artifacts("cpu")
     try:
         traced = await trace_stages(other)
-        stages = await asyncio.gather(
-            structure_stage(other, traced, lowering),
-            hazards_stage(other, traced),
-            interpret_stage(other, traced, ahead, _nobody, _nothing),
-        )
+        stages = [traced.load, traced.trace]
+        if all(stage.status == "passed" for stage in stages):
+            stages += await asyncio.gather(
+                structure_stage(other, traced, lowering, ahead),
+                hazards_stage(other, traced),
+                interpret_stage(other, traced, ahead, _nobody, _nothing),
+            )
     finally:
         await lowering.close()
         await ahead.close()
-    found = (found for stage in (traced.load, traced.trace, *stages) for found in stage.findings)
+    found = (found for stage in stages for found in stage.findings)
     return [_for_chip(problem, chip) for problem in found if problem.severity == "error"]
 
 
