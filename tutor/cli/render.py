@@ -17,6 +17,7 @@ from tutor.protocol import (
     PREDICT_QUESTIONS,
     PREDICT_STAGES,
     QUESTIONS,
+    UNREFERENCED,
     CaseResult,
     Finding,
     StageName,
@@ -76,6 +77,8 @@ def answer_of(
         return "no", "red"
     if "error" in status:
         return "not known: the tutor itself failed", "magenta"
+    if any(found.code == UNREFERENCED for stage in stages for found in stage.findings):
+        return "not known: there is no reference() to compare with", "yellow"
     asked = sum(s.status == "passed" for s in stages)
     if not asked:
         return "not asked", "yellow"

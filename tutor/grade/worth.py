@@ -14,6 +14,7 @@ DOUBTS = ("KT855", "KT853", "KT851", "KT852", "KT850", "KT854")
 FILES = ("KT805", "KT804", "KT803", "KT808", "KT806", "KT841")
 WHOLE = (*DOUBTS, "KT805", "KT806", "KT808", "KT841")
 """These speak of a whole submission."""
+REACHES = "KT871"
 BY_HAND = ("KT834", "KT835", "KT836", "KT837", "KT838")
 COUNTED = ("KT800", "KT801", "KT802", "KT807", "KT809")
 GROUPS = (
@@ -21,6 +22,7 @@ GROUPS = (
     "Suspicious",
     "Could not be judged",
     "Right, and worth nothing because it was late",
+    "The file reaches for what no exercise needs",
     "Not confirmed, or out of time",
     "Decided by hand, or an earlier result stands",
     "Files",
@@ -92,11 +94,13 @@ def _group(record: GradeRecord) -> int | None:
         return 1 if record.status == "suspicious" else 2
     if record.status in ("passed", "partial") and not record.score and "KT839" in codes:
         return 3
-    if record.status in ("unconfirmed", "timeout"):
+    if REACHES in codes:
         return 4
-    if codes.intersection(BY_HAND):
+    if record.status in ("unconfirmed", "timeout"):
         return 5
-    return 6 if codes.intersection(FILES) - set(WHOLE) else None
+    if codes.intersection(BY_HAND):
+        return 6
+    return 7 if codes.intersection(FILES) - set(WHOLE) else None
 
 
 def _weight(line: Line) -> int:
