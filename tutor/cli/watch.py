@@ -61,7 +61,7 @@ async def _check(session: Session, ladder: Ladder, exercise: Exercise) -> None:
     click.echo()
     show(session, verdict, source)
     if verdict.passed:
-        say("Passed. `kerneltutor next` names the next exercise.")
+        say(f"Passed. `{session.next_step('next')}` names the next exercise.")
 
 
 async def _stop(task: asyncio.Task[None]) -> None:
