@@ -17,6 +17,7 @@ from tutor.protocol import (
     PREDICT_QUESTIONS,
     PREDICT_STAGES,
     QUESTIONS,
+    STAGES,
     CaseResult,
     Finding,
     StageName,
@@ -94,10 +95,20 @@ def at_fault(stages: Sequence[StageResult]) -> str:
 
 def _heading(verdict: Verdict, color: bool) -> Iterator[str]:
     name = one_line(verdict.exercise or verdict.attempt.path)
-    word = paint("PASSED", "green", color) if verdict.passed else paint("NOT PASSED", "red", color)
-    yield f"{paint(name, 'bold', color)}  {word}  score {verdict.score:.2f}  {verdict.seconds:.1f} s"
+    partial = tuple(s.name for s in verdict.stages) not in (STAGES, PREDICT_STAGES)
+    words = _partly(verdict.stages) if partial else "PASSED"
+    word = paint(words, "green", color) if verdict.passed else paint("NOT PASSED", "red", color)
+    score = "" if partial else f"  score {verdict.score:.2f}"
+    yield f"{paint(name, 'bold', color)}  {word}{score}  {verdict.seconds:.1f} s"
     if verdict.exercise is not None:
         yield paint(one_line(verdict.attempt.path), "dim", color)
+
+
+def _partly(stages: Sequence[StageResult]) -> str:
+    """What a good run of some stages says: `--stage NAME` asks for those that NAME needs, and NAME is the last."""
+    last = stages[-1] if stages else None
+    said = f"{last.name} passed" if last and last.status == "passed" else "nothing failed"
+    return f"{said}; the rest was not asked"
 
 
 def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, color: bool) -> Iterator[str]:
