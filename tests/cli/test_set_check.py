@@ -164,7 +164,7 @@ def test_the_set_of_the_folder(
     out, err = capsys.readouterr()
     assert "lesson.md: the file is missing" in " ".join(out.split())
     assert err.splitlines()[0] == f"No --set was given: this is about the set of this folder, {tiny.resolve()}."
-    assert f"Proving the set tiny ({tiny.resolve()}): 1 exercise." in err
+    assert f"Proving the set tiny (folder {tiny.resolve()}): 1 exercise." in err
 
 
 def test_a_set_that_is_named_goes_before_the_folder(

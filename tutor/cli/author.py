@@ -70,8 +70,7 @@ def check_set(session: Session, slugs: tuple[str, ...], mutants: bool, drawn: in
     if drawn is not None:
         changed = draw(changed, drawn, datetime.date.today())
     broken = () if slugs else session.set.broken
-    origin = "built in" if session.set.origin == "built-in" else str(session.set.root)
-    say(f"Proving the set {session.set.id} ({origin}): {plural(len(chosen) + len(broken), 'exercise')}.")
+    say(f"Proving the set {session.set.id} ({session.set_origin}): {plural(len(chosen) + len(broken), 'exercise')}.")
     for one in broken:
         say(f"{one.error.message} {one.error.hint or ''}")
     width = min(shutil.get_terminal_size((80, 24)).columns, 100)

@@ -43,6 +43,18 @@ class Session:
     def set(self) -> ExerciseSet:
         return open_set(self.set_name)
 
+    @property
+    def set_origin(self) -> str:
+        """Where the set came from, in words; an archive by its own name, since nobody knows the cache."""
+        match self.set.origin:
+            case "built-in":
+                return "built in"
+            case "archive":
+                chosen = Path(self.set_name or os.environ.get(VARIABLE, ""))
+                return f"archive {chosen.name}" if chosen.suffix else "from an archive"
+            case origin:
+                return f"{origin} {self.set.root}"
+
     def use_folder(self) -> None:
         """An author's verb is about the set in whose folder it is run, unless another one was named; says so."""
         if self.set_name or os.environ.get(VARIABLE):
