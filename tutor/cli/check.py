@@ -96,7 +96,7 @@ def chips_named(names: str | None) -> tuple[str, ...] | None:
     asked = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     for name in asked:
         if name not in CHIPS:
-            raise Refused("unknown_chip", f'There is no chip "{name}".', did_you_mean(name, CHIPS))
+            raise Refused("unknown_chip", f'There is no chip "{name}".', f"Known: {', '.join(CHIPS)}.")
     if not asked:
         raise Refused("unknown_chip", "--chip names no chip.", f"Known: {', '.join(CHIPS)}.")
     return asked
