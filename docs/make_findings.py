@@ -22,8 +22,9 @@ CHAPTERS = {
 HEAD = """\
 # Findings
 
-Every finding has a code. Its first digit is the stage that says it. `kerneltutor explain KTnnn` and the screen show
-the same text as this page, which `python docs/make_findings.py` writes from `tutor/findings/pages`.
+Every finding has a code. Its first digit is what it is about, mostly the stage that says it.
+`kerneltutor explain KTnnn` and the screen show the same text as this page, which
+`python docs/make_findings.py` writes from `tutor/findings/pages`.
 """
 
 

@@ -67,6 +67,7 @@ def run(installed, tmp_path):
 def test_the_wheel_holds_every_file_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     packaged = files_below("tutor") | {f"{SET}/{name}" for name in files_below("exercises") | files_below("solutions")}
+    packaged |= {name.replace("tests", SET, 1) for name in files_below("tests/exploits")}
     assert names == packaged
     for needed in ("tutor/py.typed", "tutor/tui/screens/main.tcss", "tutor/findings/pages/KT101.toml"):
         assert needed in names

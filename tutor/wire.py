@@ -204,12 +204,15 @@ class CompileJob(Record, frozen=True, tag="compile"):
 
 
 class Witness(Record, frozen=True):
-    """A case's TPU artifact, the facts of the case, and seeds for two different sets of inputs."""
+    """A case's TPU artifact, the facts of the case, and seeds for two different sets of inputs.
+
+    `cpu`: the artifact that `interpret` runs, where there is one."""
 
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
     seeds: tuple[int, int]
+    cpu: bytes | None = None
 
 
 class WitnessJob(Record, frozen=True, tag="witness"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.grade.classes import whole
 from tests.unit.verdicts import stage, verdict
 from tutor.findings import finding
-from tutor.grade.points import judge, not_asked
+from tutor.grade.points import judge, left_open, not_asked
 from tutor.protocol import CaseResult, StageResult, Verdict
 
 
@@ -47,7 +48,7 @@ def test_without_a_right_number_stages_win_nothing() -> None:
     assert (judged.status, judged.share) == ("failed", 0.0)
 
 
-@pytest.mark.parametrize("code", ["KT111", "KT380", "KT381"])
+@pytest.mark.parametrize("code", ["KT111", "KT302", "KT380", "KT381"])
 def test_numbers_that_no_kernel_made_win_nothing(code: str) -> None:
     judged = judge(with_finding(code))
     assert (judged.status, judged.share) == ("failed", 0.0)
@@ -107,3 +108,36 @@ def test_what_was_not_asked_is_said() -> None:
 def test_on_a_tpu_nothing_is_said_of_one() -> None:
     verdict_there = verdict(stages=[*whole().stages, stage("compile"), stage("device")])
     assert not_asked(verdict_there) == []
+
+
+def with_status(**statuses: str) -> Verdict:
+    """A verdict in which some stages have another status than `passed`."""
+    base = whole()
+    stages = [msgspec.structs.replace(one, status=statuses.get(one.name, one.status)) for one in base.stages]
+    return verdict(stages=stages, score=5 / 6, passed=False)
+
+
+@pytest.mark.parametrize("name", ["hazards", "interpret"])
+def test_a_stage_that_judges_the_reference_and_not_this_attempt_leaves_it_unconfirmed(name: str) -> None:
+    judged = judge(with_status(**{name: "unavailable"}), whole())
+    assert (judged.status, judged.share) == ("unconfirmed", 0.0)
+
+
+def test_a_stage_that_nothing_can_ask_here_does_not_count() -> None:
+    evasive = with_status(hazards="unavailable")
+    assert judge(evasive, evasive).status == "passed"
+    assert judge(evasive).status == "passed"  # the reference was not asked
+
+
+def test_an_ablation_that_could_not_be_tried_is_left_open_only_where_the_kernel_lowers() -> None:
+    note = with_finding("KT391", severity="note")
+    assert "structure" in left_open(note)
+    stages = [msgspec.structs.replace(one, status="failed") if one.name == "lower" else one for one in note.stages]
+    assert "structure" not in left_open(verdict(stages=stages))
+
+
+def test_numbers_that_only_interpret_speaks_for_win_nothing() -> None:
+    judged = judge(with_status(hazards="failed", lower="failed"))
+    assert (judged.status, judged.share, [flag.code for flag in judged.flags]) == ("unconfirmed", 0.0, ["KT832"])
+    assert judge(with_status(lower="failed")).share > 0
+    assert judge(with_status(hazards="failed")).share > 0

@@ -222,7 +222,11 @@ def test_steps_and_bytes_beside_the_reference():
 
         return call(kernel, x, x, x, in_specs=[everything, jitter, SPEC])
 
+    def dynamic(x):
+        return call(double, x, grid=(jax.lax.optimization_barrier(jnp.int32(2)),))
+
     reference = facts(doubled).figures
+    assert codes(Rules(max_steps_ratio=1.5), dynamic, reference=reference) == ["KT312"]
     assert codes(Rules(max_steps_ratio=1.5), small, reference=reference) == ["KT312"]
     assert codes(Rules(max_steps_ratio=2), small, reference=reference) == []
     assert codes(Rules(max_bytes_ratio=1.5), greedy, reference=reference) == ["KT313"]
@@ -268,3 +272,26 @@ def walked(x, order):
 def test_a_block_is_fetched_once(order, found):
     assert codes(Rules(fetch_once=("x",)), lambda x: walked(x, order)) == found
     assert codes(Rules(), lambda x: walked(x, order)) == []
+
+
+def gathered(x, size):
+    def kernel(x_ref, o_ref, held, sem):
+        def take(step, carry):
+            at = pl.ds(step * 8, size(step))
+            copy = pltpu.make_async_copy(x_ref.at[at], held.at[at], sem)
+            copy.start()
+            copy.wait()
+            return carry
+
+        jax.lax.fori_loop(0, 2, take, 0)
+        o_ref[...] = held[:16]
+
+    scratch = [pltpu.VMEM((64, 128), jnp.float32), pltpu.SemaphoreType.DMA]
+    return call(kernel, x, grid=(), in_specs=[pl.BlockSpec(memory_space=pl.ANY)], out_specs=pl.BlockSpec(),
+                scratch_shapes=scratch)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [lambda step: 8, lambda step: pl.multiple_of(step * 0 + 8, 8)])
+def test_copies_may_not_gather_the_whole_array(size):
+    assert codes(Rules(max_block={"x": 2048}), lambda x: gathered(x, size)) == []
+    assert codes(Rules(max_block={"x": 1024}), lambda x: gathered(x, size)) == ["KT315"]

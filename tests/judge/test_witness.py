@@ -12,9 +12,9 @@ from jax.experimental.pallas import tpu as pltpu
 from tutor.jaxpr import compat
 from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.lowered import read_lowered
-from tutor.jaxpr.normalise import TPU_ARTIFACT
+from tutor.jaxpr.normalise import CPU_ARTIFACT, TPU_ARTIFACT
 from tutor.judge.ablation import ablate
-from tutor.judge.witness import compare_witnesses
+from tutor.judge.witness import compare_programs, compare_witnesses
 from tutor.protocol import ArraySpec, CaseSpec
 
 SHAPE = (16, 128)
@@ -144,7 +144,11 @@ def scalar(x):
     return call(kernel, x, scratch_shapes=[pltpu.SMEM((1,), jnp.float32)])
 
 
-PIECES = [doubled, matmul, copied, looped, unrolled, aliased, masked, scalar, lambda x: doubled(aliased(x))]
+def rounded(x):
+    return doubled(jax.lax.reduce_precision(x, 8, 7))
+
+
+PIECES = [rounded, doubled, matmul, copied, looped, unrolled, aliased, masked, scalar, lambda x: doubled(aliased(x))]
 
 
 @pytest.mark.parametrize("entry", PIECES)
@@ -198,3 +202,86 @@ def test_a_fact_that_was_changed_is_noticed():
     fewer = msgspec.structs.replace(kernel.kernel, accesses=kernel.kernel.accesses[:-1])
     forged = msgspec.structs.replace(facts, kernels=[msgspec.structs.replace(kernel, kernel=fewer)])
     assert [found.code for found in compare_witnesses(artifact, forged)][:1] == ["KT390"]
+
+
+# ---------------------------------------------------------------- two programs
+
+
+def on_cpu(entry):
+    with compat.target():
+        jaxpr = jax.make_jaxpr(entry)(STRUCT)
+        exported = jax.export.export(jax.jit(CPU_ARTIFACT.as_function(jaxpr)), platforms=["cpu"])
+        return bytes(exported(STRUCT).serialize())
+
+
+def of(compute):
+    """A program whose kernel computes this of its block."""
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = jnp.broadcast_to(compute(x_ref[...]), o_ref.shape)
+
+    return lambda x: call(kernel, x)
+
+
+def whole(x):
+    return x.astype(jnp.int32)
+
+
+COMPUTED = {
+    "exp2": jnp.exp2, "log2": jnp.log2, "erf": jax.lax.erf, "sign": jnp.sign, "gelu": jax.nn.gelu, "mish": jax.nn.mish,
+    "softmax": lambda x: jax.nn.softmax(x, -1), "logsumexp": lambda x: jax.nn.logsumexp(x, -1, keepdims=True),
+    "any": lambda x: jnp.where(jnp.any(x > 0), x, 0.0), "standardise": jax.nn.standardize, "round": jnp.round,
+    "power": lambda x: x**2.5, "fifth": lambda x: x**5, "remainder": lambda x: jnp.mod(x, 3.0),
+    "atan2": lambda x: jnp.arctan2(x, x),
+    "constants": lambda x: (x.astype(jnp.bfloat16) * 0.1).astype(jnp.float32) * 0.1 + jnp.full_like(x, 1e-7) - jnp.inf,
+    "bf16": lambda x: (x.astype(jnp.bfloat16) * 2 + 1).astype(jnp.float32),
+    "loop": lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c * 2 + i.astype(jnp.float32), x),
+    "unrolled": lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c * 2, x, unroll=True),
+    "branch": lambda x: jax.lax.cond(x[0, 0] > 0, lambda x: x * 2, lambda x: x + 1, x),
+    "row times matrix": lambda x: jnp.dot(x[:1], jnp.ones((128, 128), jnp.float32)),
+    "matrix times column": lambda x: jnp.dot(x, jnp.ones((128, 1), jnp.float32)),
+    "integers": lambda x: ((whole(x) << 2) // 3 % 7 + jnp.maximum(whole(x), 3)).astype(jnp.float32),
+    "sum of integers": lambda x: jnp.sum(whole(x), -1, keepdims=True).astype(jnp.float32),
+    "argmax": lambda x: jnp.argmax(x, -1, keepdims=True).astype(jnp.float32) + x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "entry", [*PIECES, *map(of, COMPUTED.values())], ids=[*map(str, range(len(PIECES))), *COMPUTED]
+)
+def test_one_kernel_makes_programs_of_the_same_arithmetic(entry):
+    assert [found.message for found in compare_programs(on_cpu(entry), made(entry)[0], "c")] == []
+
+
+@pytest.mark.parametrize(
+    ("cpu", "tpu"),
+    [
+        (lambda x: x * 2, copied),
+        (doubled, copied),
+        (copied, doubled),
+        (doubled, matmul),
+        (doubled, of(lambda x: x * 3)),
+        (of(lambda x: jnp.maximum(x, 0.25)), of(lambda x: jnp.maximum(x, 0.5))),
+        (lambda x: doubled(doubled(x)), doubled),
+        (lambda x: doubled(x) * (2 / 3), doubled),
+        (of(jnp.exp), of(jnp.log)),
+        (of(lambda x: jnp.sum(x, -1, keepdims=True)), of(lambda x: x[:, :1])),
+        (of(lambda x: (whole(x) * 2).astype(jnp.float32)), of(lambda x: whole(x).astype(jnp.float32))),
+        (of(lambda x: jnp.exp(x) * jax.lax.erf(x)), of(jax.lax.erf)),
+    ],
+)
+def test_two_programs_that_do_not_belong_together(cpu, tpu):
+    assert {found.code for found in compare_programs(on_cpu(cpu), made(tpu)[0], "c")} == {"KT390"}
+
+
+def test_a_kernel_that_is_thrown_away_is_no_deceit():
+    """The lowering leaves it out; ablation says that nothing depends on it."""
+    artifact, told = made(lambda x: (doubled(x), x.T.T)[1])
+    assert compare_witnesses(artifact, told) == []
+    assert [found.code for found in ablate(artifact, CASE, [ONE], [TWO])] == ["KT380", "KT381"]
+
+
+def test_work_behind_an_operation_that_the_exercise_allows():
+    honest, hiding = (lambda x: doubled(jnp.flip(x))), (lambda x: doubled(jnp.flip(x) * 3))
+    assert compare_witnesses(made(honest)[0], made(honest)[1]) == []
+    assert {found.code for found in compare_witnesses(made(hiding)[0], made(honest)[1])} == {"KT390"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -217,6 +219,24 @@ def test_scoped_refs_keep_their_names_and_a_repeated_name_is_numbered():
         ("buf", "scratch", [8, 128], "float32"),
         ("buf#2", "scratch", [4, 128], "bfloat16"),
     ]
+
+
+class Mine(NamedTuple):
+    window: object
+
+
+def test_only_a_pipeline_has_windows():
+    def body(x_ref, o_ref, mine):
+        def inner(allocations):
+            pltpu.sync_copy(x_ref, allocations[0])
+            o_ref[...] = allocations[0][...] + mine.window[...]
+
+        mine.window[...] = x_ref[...]
+        pl.run_scoped(inner, [pltpu.VMEM((8, 128), jnp.float32)])
+
+    found = kernel_of(body, scratch=[Mine(pltpu.VMEM((8, 128), jnp.float32))]).kernel.accesses
+    loaded = [access.ref for access in found if access.kind == "load"]
+    assert loaded == ["x_ref", "allocations[0]", "mine.window_"]
 
 
 def test_refs_follow_into_a_function_that_is_called_twice():

@@ -15,7 +15,9 @@ from tutor.sets import ExerciseSet, find_set, load_set
 
 SOURCES = Path(__file__).parents[2] / "tutor"
 
-GRADING = tuple(code for code in codes() if "KT800" <= code <= "KT809" or "KT830" <= code <= "KT849")
+GRADING = tuple(
+    code for code in codes() if "KT800" <= code <= "KT809" or "KT830" <= code <= "KT849" or "KT870" <= code <= "KT889"
+)
 NO_PROGRAM = {
     "KT102": "text cannot hold what is not UTF-8; the test below writes the bytes",
     "KT205": "whatever is known to stop interpret mode makes the stage unavailable",
@@ -47,7 +49,7 @@ STAGE_OF_DIGIT: dict[str, StageName] = {
     "1": "trace", "2": "interpret", "3": "structure", "4": "hazards", "5": "lower", "6": "compile", "8": "load"
 }  # fmt: skip
 STAGE_OF: dict[str, StageName | None] = {
-    "KT111": "structure", "KT124": "lower", "KT128": None, "KT212": None,
+    "KT111": "structure", "KT124": "lower", "KT128": None, "KT208": None, "KT212": None,
     "KT811": "lower", "KT347": "interpret", "KT348": "interpret", "KT349": "interpret", "KT351": "interpret",
 }  # fmt: skip
 """Where a code is said by another stage than its number tells; None: a whole check."""

@@ -45,6 +45,12 @@ def expected(index_map, grid, tables):
 
 TABLE = np.array([3, 0, 2, 2], np.int32)
 PAIRS = np.array([[0, 1], [1, 1], [2, 0], [3, 1]], np.int32)
+
+
+def _far(i, factor, dtype=jnp.int32):
+    return ((i + 1).astype(jnp.float32) * jnp.float32(factor)).astype(dtype)
+
+
 MAPS = {
     "identity": ((2, 3), lambda i, j: (i, j), ()),
     "constant": ((4,), lambda i: (0, 0), ()),
@@ -54,6 +60,11 @@ MAPS = {
     "where": ((5,), lambda i: (jnp.where(i < 2, i, 4 - i), 0), ()),
     "clip": ((5,), lambda i: (jnp.clip(i, 1, 3), 0), ()),
     "cond": ((4,), lambda i: (jax.lax.cond(i % 2 == 0, lambda: i, lambda: 0 * i), 0), ()),
+    "remainder of a division by 0": ((4, 3), lambda i, j: (jax.lax.rem(j, 0 * i), jax.lax.div(j, 0 * i)), ()),
+    "out of reach": ((4,), lambda i: (_far(i, 1e10), _far(i, -1e10)), ()),
+    "no number": ((4,), lambda i: ((i.astype(jnp.float32) * jnp.float32(np.nan)).astype(jnp.int32), 0), ()),
+    "unsigned": ((4,), lambda i: (_far(i, -3.7, jnp.uint32).astype(jnp.int32), _far(i, 2.9)), ()),
+    "wide shift": ((4,), lambda i: (i << (i + 31), (i - 2) >> (i + 31)), ()),
     "shift": ((8,), lambda i: (i >> 1, (i & 1) << 1), ()),
     "loop": ((4,), lambda i: (jax.lax.fori_loop(0, 3, lambda t, c: c + t, i), 0), ()),
     "while": ((9,), lambda i: (jax.lax.while_loop(lambda c: c > 3, lambda c: c - 3, i), 0), ()),

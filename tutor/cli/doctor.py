@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import click
 
 from tutor.cli.errors import ExitCode
 from tutor.cli.isolation import isolation, proved
 from tutor.cli.machine import Check, platform_check, terminal, version
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
-from tutor.cli.text import one_line, paint, wrap
+from tutor.cli.text import one_line, paint, plural, wrap
 from tutor.ladder.chip import Devices, devices
 from tutor.ladder.libtpu import libtpu_command
 from tutor.record import HistoryError
@@ -19,10 +21,15 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("--", "yellow"), "problem": ("!!", 
 
 
 @click.command("doctor", cls=Verb)
+@click.option("--exploits", is_flag=True, help="Grade what hostile submissions try, on this machine.")
 @json_option
 @pass_session
-def doctor(session: Session, as_json: bool) -> int:
+def doctor(session: Session, exploits: bool, as_json: bool) -> int:
     """Python, JAX, libtpu, the TPU and who holds it, terminal, isolation, workspace."""
+    if exploits:
+        from tutor.cli.exploits import exploits as run_exploits  # it takes the whole of grading
+
+        return run_exploits(as_json=as_json, color=session.color)
     found = devices()
     jail = proved()
     checks = [*_software(session), *_tpu(found), *_opened(session, found), terminal()]
@@ -31,14 +38,19 @@ def doctor(session: Session, as_json: bool) -> int:
         show_json({"checks": checks, "devices": found, "isolation": jail, "libtpu_command": libtpu_command()})
         return ExitCode.DONE
     width = max(len(c.name) for c in checks)
+    columns = min(shutil.get_terminal_size((88, 24)).columns, 100)
     for check in checks:
         mark, colour = _MARKS[check.status]
-        click.echo(f"{paint(mark, colour, session.color)} {check.name.ljust(width)}  {one_line(check.detail)}")
+        first, *more = wrap(one_line(check.detail), columns, " " * (width + 5))
+        click.echo(f"{paint(mark, colour, session.color)} {check.name.ljust(width)}  {first.strip()}")
+        for line in more:
+            click.echo(line)
         if check.fix:
-            click.echo("\n".join(wrap(check.fix, 100, " " * (width + 5))))
+            click.echo("\n".join(wrap(check.fix, columns, " " * (width + 5))))
     missing = sum(c.status == "missing" for c in checks)
     problems = sum(c.status == "problem" for c in checks)
-    say(f"{problems} to put right, {missing} that the tutor can do without.")
+    optional = f"{plural(missing, 'optional thing')} missing"
+    say(f"{plural(problems, 'problem')} to put right, {optional}." if problems else f"All in order; {optional}.")
     return ExitCode.DONE
 
 

@@ -82,12 +82,14 @@ def grade(
     wanted = jobs or max(2, os.cpu_count() or 2)
 
     async def whole() -> int:
-        ladder = Ladder()
+        ladder = Ladder(shared=True)
         try:
             tier = await proved_tier(ladder, allow_weak=allow_weak)
             asked = Asked(tier, not no_compile, chips, secret)
             run = Run(exercises, students, asked, overrides, wanted, roster is not None, accept_lower)
-            judging = Judging(ladder, lambda: Ladder(isolation=tier), Proofs(verdict_folder()), asked, wanted)
+            judging = Judging(
+                ladder, lambda: Ladder(isolation=tier, shared=True), Proofs(verdict_folder()), asked, wanted
+            )
             with Journal(out, write=not dry_run) as journal:
                 return await _grade(run, judging, journal, out, dry_run=dry_run)
         finally:

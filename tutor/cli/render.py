@@ -18,6 +18,7 @@ from tutor.protocol import (
     PREDICT_STAGES,
     QUESTIONS,
     STAGES,
+    UNREFERENCED,
     CaseResult,
     Finding,
     StageName,
@@ -78,6 +79,8 @@ def answer_of(
         return "no", "red"
     if "error" in status:
         return f"not known: {at_fault(stages)}", "magenta"
+    if any(found.code == UNREFERENCED for stage in stages for found in stage.findings):
+        return "not known: there is no reference() to compare with", "yellow"
     asked = sum(s.status == "passed" for s in stages)
     if not asked:
         return "not asked", "yellow"

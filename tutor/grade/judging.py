@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tutor.grade.points import left_open
 from tutor.ladder.check import AVAILABLE, Ladder
 from tutor.ladder.events import CheckFinished
 from tutor.ladder.proof_cache import Proofs, key
@@ -34,11 +35,14 @@ class Asked(Record, frozen=True):
 
 
 class Outcome(Record, frozen=True):
-    """What came of one attempt. Without a verdict `trouble` says what went wrong on our side, twice."""
+    """What came of one attempt. Without a verdict `trouble` says what went wrong on our side, twice.
+
+    `reference`: the verdict on the reference, where some stage could not answer for the attempt."""
 
     verdict: Verdict | None
     trouble: str | None = None
     known: bool = False
+    reference: Verdict | None = None
 
 
 def verdict_folder() -> Path:
@@ -63,7 +67,17 @@ class Judging:
         self._hashes: dict[str, str] = {}
 
     async def judge(self, exercise: Exercise, source: bytes) -> Outcome:
-        """The verdict on one attempt. Who hands in the same bytes gets the same verdict."""
+        """The verdict on one attempt. Who hands in the same bytes gets the same verdict.
+
+        Where a stage could not answer, the reference is asked as well: that tells what this machine cannot do from what
+        the attempt evades."""
+        outcome = await self._verdict(exercise, source)
+        if outcome.verdict is None or not left_open(outcome.verdict) or exercise.reference is None:
+            return outcome
+        other = await self._verdict(exercise, exercise.reference.read_bytes())
+        return msgspec.structs.replace(outcome, reference=other.verdict)
+
+    async def _verdict(self, exercise: Exercise, source: bytes) -> Outcome:
         name = self._name(exercise, source)
         if name in self._running:
             return await asyncio.shield(self._running[name])

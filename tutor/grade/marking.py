@@ -9,6 +9,7 @@ from tutor.grade.judging import Outcome
 from tutor.grade.names import readable
 from tutor.grade.overrides import Overrides
 from tutor.grade.points import MAX_SCORE, Judged, judge, not_asked
+from tutor.grade.reach import reached
 from tutor.grade.records import Flag, GradeRecord
 from tutor.grade.submissions import Received
 from tutor.protocol import Tier
@@ -35,6 +36,7 @@ def records_of(
         judged, late_by = worth[slug], lateness[slug]
         factor = late_by.factor if late_by else 1.0
         flags = [*not_asked(outcome.verdict), *received.flags, *received.attempts[slug].flags, *judged.flags]
+        flags += _reaches(received.attempts[slug].source)
         flags += _on_time(exercises.manifest.late, slug, late_by)
         record = GradeRecord(
             student=student,
@@ -60,7 +62,7 @@ def judged_of(outcome: Outcome, exercise: Exercise, received: Received) -> Judge
         return Judged("infra_error", 0.0, [Flag("KT833", message, readable(outcome.trouble)[:2000])])
     if outcome.verdict is None:
         return Judged("invalid", 0.0, [])
-    judged = judge(outcome.verdict)
+    judged = judge(outcome.verdict, outcome.reference)
     if judged.status != "passed" and received.attempts[exercise.slug].source == exercise.starter.encode():
         return Judged("failed", 0.0, [*judged.flags, Flag("KT840", "The file is the starter, unchanged.")])
     return judged
@@ -74,6 +76,12 @@ def lateness_of(
         return dict.fromkeys(slugs)
     banked = late_all(policy, dict.fromkeys(earned, submitted_at))
     return {slug: banked.get(slug) or late(policy, slug, submitted_at) for slug in slugs}
+
+
+def _reaches(source: bytes | None) -> list[Flag]:
+    names = reached(source) if source is not None else []
+    said = "The file reaches for what no exercise needs. A remark, for whoever reads it."
+    return [Flag("KT871", said, readable(", ".join(names))[:500])] if names else []
 
 
 def _on_time(policy: Late, slug: str, lateness: Lateness | None) -> list[Flag]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tutor.grade.records import Flag, GradeStatus
-from tutor.protocol import STAGES, Finding, Record, StageName, Verdict
+from tutor.protocol import STAGES, Finding, Record, StageName, Status, Verdict
 
 MAX_SCORE = 1.0
 """Every exercise counts alike; how the stages of one weigh is the exercise's own `[points]`."""
 DECEIT = ("KT390", "KT392", "KT810", "KT811", "KT812", "KT815", "KT830")
 """The two witnesses disagree, the stages were given different programs, the artifact was refused before it was run, the
 jail refused something, a forged answer. Some of it may be an honest mistake: somebody has to look."""
-NOT_THE_KERNEL = ("KT111", "KT380", "KT381")
+NOT_THE_KERNEL = ("KT111", "KT302", "KT380", "KT381")
 """The numbers may be right, but no kernel made them."""
 OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
 
@@ -25,18 +25,42 @@ class Judged(Record, frozen=True):
     flags: list[Flag]
 
 
-def judge(verdict: Verdict) -> Judged:
+def judge(verdict: Verdict, reference: Verdict | None = None) -> Judged:
     """The status and the share of the points.
 
     The share is the verdict's own score: the weight of the passed stages over that of all that are not unavailable.
     But nothing is won by stages alone: without one right case of `interpret`, made by a kernel, there are no points (a
-    file that does nothing loads, traces and lowers as well). A predict exercise is right or it is not."""
+    file that does nothing loads, traces and lowers as well). A predict exercise is right or it is not.
+
+    `reference`: the verdict on the reference. A stage that can judge that one and not this attempt is not left out: a
+    kernel could be made so that its mistake is never asked about."""
     errors = [found for found in _findings(verdict) if found.severity == "error"]
     status = {stage.name: stage.status for stage in verdict.stages}
     if strange := [found for found in errors if found.code in DECEIT]:
         return Judged("suspicious", 0.0, _as_flags(strange))
     if "error" in status.values():
         return Judged("infra_error", 0.0, [])
+    judged = _by_stages(verdict, errors, status)
+    evaded = [name for name in left_open(verdict) if reference is not None and name not in left_open(reference)]
+    if not evaded or judged.share == 0:
+        return judged
+    message = f"Here {' and '.join(evaded)} can judge the reference, and could not judge this attempt: no points."
+    return Judged("unconfirmed", 0.0, [*judged.flags, Flag("KT870", message, _reason(verdict, evaded[0]))])
+
+
+def left_open(verdict: Verdict) -> list[StageName]:
+    """The stages that could not answer, or not all of it: the machine may lack something, or the attempt evades them.
+    Where the attempt does not lower, that is why, and it counts for itself."""
+    lowered = any(stage.name == "lower" and stage.status == "passed" for stage in verdict.stages)
+    return [
+        stage.name
+        for stage in verdict.stages
+        if stage.name != "device"
+        and (stage.status == "unavailable" or (lowered and any(found.code == "KT391" for found in stage.findings)))
+    ]
+
+
+def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, Status]) -> Judged:
     numbers = status.get("interpret")
     if not any(value in ("failed", "skipped") for value in status.values()):
         if numbers == "unavailable":
@@ -47,6 +71,10 @@ def judge(verdict: Verdict) -> Judged:
     flags = _as_flags(beside)
     real = numbers is not None and not beside and (numbers == "passed" or _one_right_case(verdict))
     share = verdict.score if real else 0.0
+    if share and "passed" not in (status.get("lower"), status.get("hazards")):
+        # The program that `interpret` ran came from the attempt's process, and there is nothing to hold it against.
+        message = "The kernel neither lowers nor passes in the simulator, so nothing confirms its numbers: no points."
+        return Judged("unconfirmed", 0.0, [*flags, Flag("KT832", message, _reason(verdict, "lower"))])
     if slow := [found for found in errors if found.code in OUT_OF_TIME]:
         return Judged("timeout", share, [*flags, *_as_flags(slow)])
     return Judged("partial" if share > 0 else "failed", share, flags)

@@ -1,16 +1,19 @@
 """What a student may see of a record. Everything that hidden cases could have told is left out, not blacked out.
 
-What the attempt itself printed or raised is the attempt's to choose, and it ran on hidden cases as well: it could print
-their sizes. So raw messages and output are left out, and a finding is told in full only where it names a public case,
-or where it comes from loading the file, which happens before any case."""
+The process that traces an attempt has to be told the sizes of all cases, so whatever the attempt printed, raised or
+named may be these sizes. Where a set has hidden cases, a finding is therefore told in full only if its words are the
+judge's own and are about a public case; of the others a student sees code, title, place and case. `check` tells the
+rest: it knows of no hidden case."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
+from tutor.findings import page
 from tutor.grade.records import GradeRecord, HiddenCases, SeenExercise, StudentReport
 from tutor.protocol import Finding, StageResult
 from tutor.sets.exercise import Exercise
@@ -18,6 +21,8 @@ from tutor.sets.loading import ExerciseSet
 
 ACROSS = ("KT203", "KT214")
 """These compare all cases, the hidden ones too, with their names and sizes."""
+THE_JUDGES = ("KT201", "KT202", "KT210", "KT211")
+"""Findings about numbers, which are worded where no attempt's Python runs."""
 FOR_THE_INSTRUCTOR = ("KT807", "KT835", "KT836", "KT837", "KT838")
 
 
@@ -81,10 +86,17 @@ def _findings(stage: StageResult, cases: CaseNames) -> Iterator[Finding]:
     for found in stage.findings:
         if found.case in cases.hidden or (cases.hidden and found.code in ACROSS):
             continue
-        if found.case in cases.public or stage.name == "load" or not cases.hidden:
+        if not cases.hidden or (found.case in cases.public and stage.name == "interpret" and found.code in THE_JUDGES):
             yield msgspec.structs.replace(found, raw=None)
+        elif found.case in cases.public or stage.name == "load":
+            yield _bare(found, line=found.line, column=found.column, case=found.case)
         else:
-            yield Finding(found.code, found.severity, found.title, "")
+            yield _bare(found)
+
+
+def _bare(found: Finding, **more: Any) -> Finding:
+    """A finding without any word that the attempt may have chosen."""
+    return Finding(found.code, found.severity, page(found.code).title, "", **more)
 
 
 def _hidden(stage: StageResult, hidden: Collection[str]) -> HiddenCases | None:

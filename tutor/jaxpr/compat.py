@@ -29,6 +29,7 @@ from jax._src.lib import tpu as tpu_dialect
 from jax._src.lib.mlir.dialects import hlo
 from jax._src.named_sharding import UNSPECIFIED
 from jax._src.pallas import core as pallas_core
+from jax._src.pallas.mosaic import pipeline
 from jax._src.state import indexing
 from jax._src.state import types as state_types
 from jaxlib.mlir import ir
@@ -39,10 +40,10 @@ from tutor.protocol import Space
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
     "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_dims",
-    "index_steps", "input_effect", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants",
-    "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "space",
-    "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels",
-    "written_at",
+    "index_steps", "input_effect", "is_of_pipeline", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules",
+    "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position",
+    "preload", "space", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
+    "without_kernels", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -139,7 +140,7 @@ def mlir_modules(exported: jax.export.Exported) -> Iterator[tuple[Any, list[tupl
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse
-        module = ir.Module.parse(exported.mlir_module())
+        module = hlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)
         found = []
         for call in operations(module.operation):
             if call.name == "stablehlo.custom_call" and "backend_config" in call.attributes:
@@ -285,6 +286,11 @@ def position(eqn: JaxprEqn, file_name: str) -> Position | None:
 
 
 # ---------------------------------------------------------------- refs and memory
+
+
+def is_of_pipeline(jaxpr: Jaxpr) -> bool:
+    """Whether a body is a function of JAX's own `emit_pipeline`."""
+    return str(jaxpr.debug_info.func_src_info).partition(" at ")[2].startswith(f"{pipeline.__file__}:")
 
 
 def is_ref(atom: Atom) -> bool:

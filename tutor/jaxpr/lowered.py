@@ -13,6 +13,7 @@ from typing import Any
 
 import jax.export
 
+from tutor.jaxpr.arithmetic import arithmetic_outside
 from tutor.jaxpr.compat import mlir_modules, operations
 from tutor.protocol import Space
 
@@ -27,7 +28,8 @@ _QUIET = frozenset(
         "stablehlo.reshape", "stablehlo.transpose", "stablehlo.broadcast_in_dim", "stablehlo.convert",
         "stablehlo.bitcast_convert", "stablehlo.return", "stablehlo.tuple", "stablehlo.get_tuple_element",
         "stablehlo.optimization_barrier", "stablehlo.slice", "stablehlo.concatenate", "stablehlo.pad",
-        "stablehlo.iota", "sdy.mesh", "sdy.manual_computation", "sdy.return", "sdy.sharding_constraint",
+        "stablehlo.iota", "stablehlo.reduce_precision", "sdy.mesh", "sdy.manual_computation",
+        "sdy.return", "sdy.sharding_constraint",
     }
 )  # fmt: skip
 """Operations outside the kernels that move, shape or convert arrays, and compute nothing."""
@@ -56,11 +58,13 @@ class LoweredKernel:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A TPU artifact: its kernels in program order, what computes outside them, and what calls it makes."""
+    """A TPU artifact: its kernels in program order, what stands outside them besides moving and shaping arrays, what
+    calls it makes, and the arithmetic outside."""
 
     kernels: tuple[LoweredKernel, ...]
     outside: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
+    arithmetic: Counter[str] = field(default_factory=Counter)
 
 
 def read_lowered(exported: jax.export.Exported) -> Lowered:
@@ -73,7 +77,8 @@ def read_lowered(exported: jax.export.Exported) -> Lowered:
                 outside[operation.name] += 1
             if operation.name == "stablehlo.custom_call":
                 calls[_text(operation.attributes["call_target_name"])] += 1
-        return Lowered(tuple(_kernel(call, mosaic) for call, mosaic in kernels), outside, calls)
+        seen = tuple(_kernel(call, mosaic) for call, mosaic in kernels)
+        return Lowered(seen, outside, calls, arithmetic_outside(module))
 
 
 def _kernel(call: Any, mosaic: Any) -> LoweredKernel:

@@ -9,10 +9,25 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutor.jaxpr.compat import Constant, Dim, Jaxpr, JaxprEqn, Position, Var, View, is_ref, position, space
+from tutor.jaxpr.compat import (
+    Constant,
+    Dim,
+    Jaxpr,
+    JaxprEqn,
+    Position,
+    Var,
+    View,
+    is_of_pipeline,
+    is_ref,
+    position,
+    space,
+)
 from tutor.jaxpr.equations import Body, Operation, bodies, operation
 from tutor.jaxpr.names import NameBook, clean
 from tutor.protocol import AccessKind, Space
+
+WINDOW = ".window"
+"""How the names of a pipeline's windows end, and no others': rules count the accesses of these otherwise."""
 
 COUNTED = ("load", "store", "accumulate", "copy_start")
 """The kinds that are summed over a grid step."""
@@ -26,12 +41,15 @@ TRANSPARENT = frozenset({
 
 @dataclass(slots=True, eq=False)
 class Ref:
-    """A Ref of a kernel under the name that the learner gave it. Inner bodies see the same object."""
+    """A Ref of a kernel under the name that the learner gave it. Inner bodies see the same object.
+
+    `pipeline`: JAX's own `emit_pipeline` allocates it."""
 
     name: str
     space: Space
     shape: tuple[int, ...]
     dtype: str
+    pipeline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +114,8 @@ def _name_windows(level: Level) -> None:
         if touch is None or touch.to is None:
             continue
         for window, array in ((touch.ref, touch.to), (touch.to, touch.ref)):
-            if window.name.startswith("allocations["):
-                window.name = f"{array.name}.window"
+            if window.pipeline and window.name.startswith("allocations["):
+                window.name = f"{array.name}{WINDOW}"
                 if touch.semaphore and touch.semaphore.name.startswith("allocations["):
                     touch.semaphore.name = f"{array.name}.sem"
 
@@ -165,10 +183,12 @@ class _Reader:
         self.body(level, _Values(), None, 1, False)
         return level
 
-    def ref(self, var: Var, name: str) -> Ref:
+    def ref(self, var: Var, name: str, pipeline: bool = False) -> Ref:
+        if name.endswith(WINDOW) and not pipeline:
+            name = f"{name}_"
         # a Ref of the program around (`core_map`) says no space: it stays where arrays are
         where = space(var.aval) if getattr(var.aval, "memory_space", None) is not None else "any"
-        return Ref(self.book.take(clean(name)), where, tuple(var.aval.shape), str(var.aval.dtype))
+        return Ref(self.book.take(clean(name)), where, tuple(var.aval.shape), str(var.aval.dtype), pipeline)
 
     def body(self, level: Level, values: _Values, place: Position | None, times: int | None, branch: bool) -> None:
         for eqn in level.jaxpr.eqns:
@@ -241,7 +261,7 @@ class _Reader:
         for i, var in enumerate(body.jaxpr.invars):
             if is_ref(var) and var not in below.refs:
                 name = names[i] if i < len(names) and names[i] else f"scratch{i}"
-                below.refs[var] = self.ref(var, str(name))
+                below.refs[var] = self.ref(var, str(name), is_of_pipeline(body.jaxpr))
                 below.allocated.append(below.refs[var])
 
     # equal scalars: `ref[i + 1] = ref[i + 1] + x` adds twice, and is one index

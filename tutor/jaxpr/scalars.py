@@ -176,7 +176,18 @@ def _cast(value: Array, aval: Any) -> Value:
         dtype = np.dtype(aval.dtype)
     except (AttributeError, TypeError):
         return None
+    if np.issubdtype(dtype, np.integer) and np.issubdtype(value.dtype, np.floating):
+        return _saturated(value, dtype)
     return value if value.dtype == dtype else value.astype(dtype)
+
+
+def _saturated(value: Array, dtype: Any) -> Array:
+    """Floats as integers as XLA makes them: what is out of reach becomes the nearest integer, and NaN becomes 0."""
+    most = np.iinfo(dtype)
+    wide = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
+    inside = (wide > most.min) & (wide < most.max)
+    whole = np.where(inside, wide, 0.0).astype(dtype)
+    return np.asarray(np.where(inside, whole, np.where(wide > 0, most.max, most.min)), dtype)
 
 
 def _div(a: Array, b: Array) -> Array:
@@ -188,7 +199,10 @@ def _div(a: Array, b: Array) -> Array:
 
 
 def _rem(a: Array, b: Array) -> Array:
-    return np.asarray(np.fmod(a, np.where(b == 0, 1, b)))
+    """As XLA: what is left of a division by 0 is all of an integer."""
+    if not np.issubdtype(a.dtype, np.integer):
+        return np.asarray(np.fmod(a, b))
+    return np.where(b == 0, a, np.fmod(a, np.where(b == 0, 1, b)))
 
 
 def _select(which: Array, *cases: Array) -> Array:

@@ -36,10 +36,9 @@ def interpret(job: InterpretJob) -> Judged:
         inputs = oracle.make_inputs(job.case, seed)
         try:
             got = run(list(inputs.values()))
-        except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" not in str(error):
-                raise
-            return _judged(job.case, None, [_too_large(error, job.case)])
+        except Exception as error:  # the program came from the attempt's process: whatever stops it is the attempt's
+            stopped = _too_large if "RESOURCE_EXHAUSTED" in str(error) else _stopped
+            return _judged(job.case, None, [stopped(error, job.case)])
         if job.given is not None and job.given.expected is None:
             continue  # it runs, and there is nothing to compare with
         want = oracle.expected(inputs, job.case)
@@ -69,6 +68,12 @@ def _too_large(error: Exception, case: CaseSpec) -> Finding:
     )
     hint = "Make the arrays and the scratch smaller; a few blocks along every axis show the same."
     return finding("KT207", message, raw=str(error)[:2000], case=case.name, hint=hint)
+
+
+def _stopped(error: Exception, case: CaseSpec) -> Finding:
+    said = str(error).partition("\n")[0][:200]
+    message = f"The program could not be run, with {type(error).__name__}: {said}"
+    return finding("KT205", message, raw=str(error)[:2000], case=case.name)
 
 
 def runner(exported: jax.export.Exported) -> Callable[[list[Array]], list[Array]]:

@@ -29,6 +29,9 @@ SCRATCH = "scratch"
 WINDOW = ".window"
 """What `emit_pipeline` allocates is named after the array that it pipelines."""
 
+BUFFERED = 4
+"""Blocks of an operand that a kernel may hold in buffers of its own."""
+
 Rule = Callable[[Rules, CaseFacts, CaseSpec, Figures | None], list[Finding]]
 
 
@@ -182,7 +185,16 @@ def right_dot(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures
 def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
     """The grid has not many more steps than the reference's."""
     mine, theirs = facts.figures.steps, reference.steps if reference else None
-    if rules.max_steps_ratio is None or not mine or not theirs or mine <= rules.max_steps_ratio * theirs:
+    if rules.max_steps_ratio is None or not theirs or not facts.kernels:
+        return []
+    if mine is None:
+        message = (
+            "How many steps your grid has cannot be counted: one of its bounds is computed. Here they are compared "
+            f"with the reference's {theirs}."
+        )
+        hint = "Let the grid be made of numbers that follow from shapes."
+        return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case, hint=hint)]
+    if mine <= rules.max_steps_ratio * theirs:
         return []
     message = f"Your grid has {mine} steps, the reference's {theirs}; at most {rules.max_steps_ratio:g} times as many."
     return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case)]
@@ -227,6 +239,7 @@ def small_blocks(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figu
                     finding("KT315", message, line=kernel.line, ref=operand.name, case=facts.case, hint=hint)
                 )
             findings += _large_copies(kernel, operand, name, most, facts.case)
+            findings += _large_buffers(kernel, operand, name, most, facts.case)
     return findings
 
 
@@ -246,6 +259,24 @@ def _large_copies(kernel: KernelFacts, operand: Operand, name: str, most: int, c
                 finding("KT315", message, line=copy.line or kernel.line, ref=operand.name, case=case, hint=hint)
             )
     return findings
+
+
+def _large_buffers(kernel: KernelFacts, operand: Operand, name: str, most: int, case: str) -> list[Finding]:
+    """Buffers of the kernel's own in which copies gather an operand, until it is on the chip as a whole."""
+    copied = [copy for copy in kernel.kernel.accesses if copy.kind == "copy_start"]
+    ends = {copy.to for copy in copied if copy.ref == operand.name}
+    ends |= {copy.ref for copy in copied if copy.to == operand.name}
+    buffers = [other for other in kernel.kernel.operands if other.role == "scratch" and other.name in ends]
+    held = sum(math.prod(other.shape) for other in buffers if not other.name.endswith(WINDOW))
+    if held <= BUFFERED * most:
+        return []
+    message = (
+        f"Copies gather {name} in {' and '.join(other.name for other in buffers)}, which hold {held:,} elements; this "
+        f"exercise asks for pieces of at most {most:,}, and {BUFFERED} of them at a time are enough."
+    )
+    hint = "Keep as many pieces on the chip as are copied and worked on at the same time: two, mostly."
+    line = copied[0].line or kernel.line
+    return [finding("KT315", message, line=line, ref=operand.name, case=case, hint=hint)]
 
 
 def fetched_once(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:

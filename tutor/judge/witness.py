@@ -1,7 +1,8 @@
 """The second witness: what the stager said of its kernels, against the TPU artifact that it made.
 
 The facts come from the process that ran the learner's Python, the artifact is read here. They must tell the same:
-Refs and their memory spaces, loads, stores, copies, products, aliases, and what computes outside the kernels."""
+Refs and their memory spaces, loads, stores, copies, products, aliases, and what computes outside the kernels. The
+program that `interpret` runs came from there too, and must do the same arithmetic as the TPU's."""
 
 from __future__ import annotations
 
@@ -11,12 +12,20 @@ from collections.abc import Sequence
 import jax.export
 
 from tutor.findings import finding
+from tutor.jaxpr.arithmetic import arithmetic, disagreements
 from tutor.jaxpr.census import KERNEL_CALLS
 from tutor.jaxpr.lowered import Lowered, LoweredKernel, read_lowered
 from tutor.judge.ablation import CannotAblate, ablate
 from tutor.judge.oracle import Oracle
+from tutor.judge.scan import scan
 from tutor.protocol import CaseFacts, Finding, KernelFacts
 from tutor.wire import Witness, WitnessJob
+
+MOVES = frozenset({
+    "slice", "dynamic_slice", "dynamic_update_slice", "pad", "concatenate", "split", "gather", "rev", "iota",
+    "select_n",
+})  # fmt: skip
+"""Primitives that take elements from one place to another, and compute nothing with them."""
 
 _DTYPES = {"float32": "f32", "int32": "i32", "uint32": "i32", "bfloat16": "bf16", "float16": "f16"}
 
@@ -29,7 +38,13 @@ def cross_examine(job: WitnessJob) -> list[Finding]:
 
 def _examine(witness: Witness, oracle: Oracle | None, *, outside: bool) -> list[Finding]:
     case = witness.case
-    findings = compare_witnesses(witness.artifact, witness.facts)
+    try:
+        findings = compare_witnesses(witness.artifact, witness.facts)
+        if witness.cpu is not None and not scan(witness.cpu, case.name):  # else `interpret` says what it has against it
+            findings += compare_programs(witness.cpu, witness.artifact, case.name)
+    except Exception as error:  # a kernel that is none may make a parser stumble in any way
+        message = "The lowered program holds a kernel that cannot be read."
+        return [finding("KT812", message, raw=f"{type(error).__name__}: {error}"[:2000], case=case.name)]
     if oracle is None or not witness.facts.kernels:
         return findings
     inputs, others = (list(oracle.make_inputs(case, seed).values()) for seed in witness.seeds)
@@ -38,6 +53,19 @@ def _examine(witness: Witness, oracle: Oracle | None, *, outside: bool) -> list[
     except CannotAblate as reason:
         message = "Whether the result depends on the kernel alone could not be tried out on a CPU."
         return [*findings, finding("KT391", message, severity="note", raw=str(reason), case=case.name)]
+
+
+def compare_programs(cpu: bytes, tpu: bytes, case: str) -> list[Finding]:
+    """`KT390` if the program that is run here computes something else than the one for TPU."""
+    counted = [arithmetic(jax.export.deserialize(bytearray(artifact))) for artifact in (cpu, tpu)]
+    differ = disagreements(*counted)
+    if not differ:
+        return []
+    message = (
+        "The program that interpret mode ran and the one for TPU do not do the same arithmetic. In this order they "
+        f"have {'; '.join(differ)}. Both must come from one kernel."
+    )
+    return [finding("KT390", message, case=case)]
 
 
 def compare_witnesses(artifact: bytes, facts: CaseFacts) -> list[Finding]:
@@ -55,9 +83,15 @@ def contradictions(lowered: Lowered, facts: CaseFacts) -> list[tuple[str, int | 
     if strange:
         found.append((f"The lowered program calls {', '.join(strange)}, which is no kernel.", None))
     beside = set(lowered.outside) - _told_by_bools(facts)
-    if beside and not facts.outside:
+    if not {primitive.name for primitive in facts.outside} <= MOVES:
+        beside = set()  # the trace says itself that something computes there
+    elif facts.outside:
+        beside = set(lowered.arithmetic)
+    if beside:
         names = ", ".join(sorted(beside))
-        found.append((f"The lowered program computes outside its kernels ({names}); the trace shows nothing.", None))
+        found.append((f"The lowered program computes outside its kernels ({names}); the trace does not show it.", None))
+    if facts.kernels and not lowered.kernels:
+        return found  # whoever throws the kernel's result away has it left out of the lowering: ablation says so
     if bool(lowered.kernels) != bool(facts.kernels):
         count = (len(lowered.kernels), len(facts.kernels))
         found.append((f"The lowered program has {count[0]} kernels, the trace {count[1]}.", None))

@@ -23,8 +23,9 @@ from tutor.ladder.isolation import Isolation, weakest
 from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.measured import measure_here
+from tutor.ladder.other_chips import other_chips
 from tutor.ladder.predict import check_answers
-from tutor.ladder.runs import Failed, Runs
+from tutor.ladder.runs import Failed, Runs, Stream
 from tutor.ladder.structure import structure_stage
 from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.sweep_plan import CannotTune, Wanted
@@ -55,16 +56,19 @@ class Ladder:
     """Judges attempts with warm workers. One check at a time, or many: every check has its own runs.
 
     `stage` is the worker that runs the attempts' Python, if not the usual one. `isolation`: the tier that every worker
-    must prove, else it does not start; without it each takes the best that proves itself here."""
+    must prove, else it does not start; without it each takes the best that proves itself here. `shared`: the attempts
+    are different people's, so no check may hold all slots: one that hangs in all its runs would stop the others."""
 
-    def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None) -> None:
+    def __init__(self, stage: Worker | None = None, *, isolation: Tier | None = None, shared: bool = False) -> None:
         self.stage = stage or JailedWorker(STAGE, isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
         self._isolation = isolation
         self.compiler = self._new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._figures: dict[bytes, list[Figures]] = {}
-        self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 2))
+        count = max(2, os.cpu_count() or 2)
+        self._slots = asyncio.Semaphore(count)
+        self._most = count - 1 if shared else None
 
     def _new_compiler(self) -> Compiler:
         return Compiler(JailedWorker("tutor.judge.compile", self._isolation))
@@ -118,7 +122,7 @@ class Ladder:
 
     def runs(self, judged: Subject) -> Runs:
         """What the stages of one check ask the workers through."""
-        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler, self._figures)
+        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler, self._figures, self._most)
 
     async def trace(
         self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False
@@ -216,15 +220,18 @@ class Check:
         if self._refused is not None:
             self._refuse(self._refused)
             return
-        # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time.
-        ahead = self._runs.artifacts("cpu") if "interpret" in self._stages else None
+        # The programs for interpret mode do not wait for the trace: on a good attempt that saves its whole time. Where
+        # the machine is shared it saves nothing, and an attempt that hangs would hold two slots at once.
+        asked = "interpret" in self._stages
+        ahead = self._runs.artifacts("cpu") if asked and self._runs.most is None else None
         lowering = SharedLowering(self._runs)
         if "compile" in self._stages:
             self._runs.compiler.start_soon()
         try:
             traced = await self._trace()
+            ahead = self._runs.artifacts("cpu") if asked and ahead is None else ahead
             work: dict[StageName, Coroutine[Any, Any, StageResult]] = {
-                "structure": structure_stage(self._runs, traced, lowering),
+                "structure": self._structure(traced, lowering, ahead),
                 "hazards": hazards_stage(self._runs, traced),
                 "lower": self._lower(lowering),
                 "compile": self._compile(traced, lowering),
@@ -298,6 +305,14 @@ class Check:
     async def _device(self) -> StageResult:
         result, self._timing = await device_stage(self._runs)
         return result
+
+    async def _structure(self, traced: Tracing, lowering: SharedLowering, interpreted: Stream | None) -> StageResult:
+        result, apart = await asyncio.gather(
+            structure_stage(self._runs, traced, lowering, interpreted), other_chips(self._runs, lowering)
+        )
+        if not apart:
+            return result
+        return stage_result("structure", [*result.findings, *apart], result.cases, seconds=result.seconds)
 
     async def _lower(self, lowering: SharedLowering) -> StageResult:
         result = await lower_stage(lowering)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from tutor.findings import finding
 from tutor.ladder.across import across_cases
 from tutor.ladder.endings import ending
 from tutor.ladder.hazards import simulate_case
@@ -15,7 +16,7 @@ from tutor.ladder.runs import HANG_LIMITS, RUN_LIMITS, Failed, Runs, Stream
 from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
-from tutor.protocol import CaseResult, Finding, StageResult, Status
+from tutor.protocol import UNREFERENCED, CaseResult, Finding, StageResult, Status
 from tutor.wire import Artifact, Broken, Ended, Given, InterpretJob, Judged, Loaded
 
 NOTHING_TO_COMPARE = "there is no reference, and no simulated result to compare with"
@@ -70,7 +71,15 @@ async def interpret_stage(
     findings = [found for _, some in judged for found in some]
     lost = [missing] if missing else []
     findings = across_cases(cases, findings, runs.subject.cases)
+    if runs.subject.given is not None and runs.subject.given.expected is None and not (missing or refused or findings):
+        findings = [_unreferenced()]
     return stage_result("interpret", [*lost, *refused, *findings], cases, seconds=seconds)
+
+
+def _unreferenced() -> Finding:
+    message = "The file has no `reference`: interpret mode and the simulator agree, and that is all that is known."
+    hint = "Define `reference(*args)`, the same function in plain NumPy or jnp, and the numbers are compared."
+    return finding(UNREFERENCED, message, severity="note", hint=hint)
 
 
 async def _simulate_instead(runs: Runs, traced: Tracing) -> list[Finding]:

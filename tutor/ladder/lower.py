@@ -25,6 +25,8 @@ class Lowering:
     """The first case that lowered, and its Mosaic text."""
     programs: dict[str, str] = field(default_factory=dict)
     """By case, the hash of the program for the first chip."""
+    apart: frozenset[str] = frozenset()
+    """Chips that get another program than the first one, in some case."""
 
 
 async def lower(runs: Runs) -> Lowering:
@@ -35,6 +37,7 @@ async def lower(runs: Runs) -> Lowering:
     made: dict[str, bool] = {}
     mosaic: tuple[str, str] | None = None
     programs: dict[str, str] = {}
+    apart: set[str] = set()
     stream = runs.artifacts("tpu")
     try:
         async for answer in stream:
@@ -42,6 +45,8 @@ async def lower(runs: Runs) -> Lowering:
                 answer = await runs.scanned(answer)
                 findings += answer.findings
                 programs.setdefault(answer.case, answer.jaxpr_sha256)
+                if runs.subject.chips[0] not in answer.chips:
+                    apart.update(answer.chips)
                 made[answer.case] = made.get(answer.case, True) and answer.data is not None
                 if mosaic is None and answer.mosaic:
                     mosaic = answer.case, answer.mosaic
@@ -56,7 +61,7 @@ async def lower(runs: Runs) -> Lowering:
     finally:
         await stream.close()
     cases = [CaseResult(name, "passed" if whole else "failed") for name, whole in made.items()]
-    return Lowering(artifacts, cases, findings, time.monotonic() - began, mosaic, programs)
+    return Lowering(artifacts, cases, findings, time.monotonic() - began, mosaic, programs, frozenset(apart))
 
 
 class SharedLowering:

@@ -11,16 +11,21 @@ from typing import Literal
 import msgspec
 
 from tutor.findings import finding
+from tutor.ladder.claims import Claims
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.subject import Subject
-from tutor.ladder.worker import Worker
+from tutor.ladder.worker import BadAnswer, Worker
 from tutor.protocol import CaseSpec, Figures, Finding, Limits
 from tutor.wire import Artifact, ArtifactJob, Body, Broken, Ended, Inputs, InputsJob, Job, ScanJob, Scanned
 
-TRACE_LIMITS = Limits(wall_seconds=10)
+TRACE_LIMITS = Limits(wall_seconds=10, reply_bytes=16 << 20)
 RUN_LIMITS = Limits(wall_seconds=20)
 HANG_LIMITS = Limits(wall_seconds=6)
 """For a kernel that is known to wait for what never comes, and for one that says itself that it may hang."""
+
+
+ALL = 1 << 20
+"""More slots than there are."""
 
 
 class Failed(Exception):
@@ -32,7 +37,9 @@ class Failed(Exception):
 
 
 class Runs:
-    """The workers, the attempt, and the inputs that were already made for its exercise."""
+    """The workers, the attempt, and the inputs that were already made for its exercise.
+
+    `slots` are shared by all checks; of these this one holds at most `most` at once, if that is given."""
 
     def __init__(
         self,
@@ -43,6 +50,7 @@ class Runs:
         slots: asyncio.Semaphore,
         compiler: Compiler,
         figures: dict[bytes, list[Figures]],
+        most: int | None = None,
     ) -> None:
         self.stage = stage
         self.judge = judge
@@ -53,16 +61,25 @@ class Runs:
         self.figures = figures  # of references, by the job that they came of
         self._values = values
         self._slots = slots
+        self.most = most
+        self._own = asyncio.Semaphore(most or ALL)
 
     def about(self, subject: Subject) -> Runs:
         """The same workers, asked about something else."""
-        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler, self.figures)
+        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler, self.figures, self.most)
 
     async def ask(self, worker: Worker, job: Job, *, at_once: bool = False) -> AsyncIterator[Body | Ended]:
         """The answers of one job, when there is a free slot for it. `at_once`: it waits for none, since it is what the
-        learner waits for."""
-        async with contextlib.nullcontext() if at_once else self._slots:
+        learner waits for. `BadAnswer` if it is none to this job: only a forger says such things."""
+        async with contextlib.AsyncExitStack() as held:
+            if not at_once:
+                await held.enter_async_context(self._own)
+                await held.enter_async_context(self._slots)
+            claims = Claims(job)
             async for answer in worker.run(job):
+                forged = claims.missing() if isinstance(answer, Ended) else claims.against(answer)
+                if forged and not (isinstance(answer, Ended) and answer.how != "done"):
+                    raise BadAnswer(worker.module, forged)
                 yield answer
 
     async def inputs(self, case: CaseSpec, seed: int, *, integers_only: bool = False) -> bytes:
@@ -121,11 +138,14 @@ class Stream:
 
     def __init__(self, answers: AsyncIterator[Body | Ended]) -> None:
         self._queue: asyncio.Queue[Body | Ended | Exception] = asyncio.Queue()
+        self._programs: dict[str, bytes] = {}
         self._task = asyncio.create_task(self._collect(answers))
 
     async def _collect(self, answers: AsyncIterator[Body | Ended]) -> None:
         try:
             async for answer in answers:
+                if isinstance(answer, Artifact) and answer.data is not None:
+                    self._programs[answer.case] = answer.data
                 self._queue.put_nowait(answer)
         except Exception as error:
             self._queue.put_nowait(error)
@@ -138,6 +158,11 @@ class Stream:
             yield answer
             if isinstance(answer, Ended):
                 return
+
+    async def programs(self) -> dict[str, bytes]:
+        """All artifacts by case, when the run has ended; whoever reads the stream is told what went wrong."""
+        await asyncio.wait([self._task])
+        return self._programs
 
     async def close(self) -> None:
         """Stop the run if it still goes on."""

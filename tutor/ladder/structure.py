@@ -11,7 +11,7 @@ from tutor.findings import finding
 from tutor.ladder.endings import ending
 from tutor.ladder.figures import not_compared, reference_figures
 from tutor.ladder.lower import SharedLowering
-from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
+from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs, Stream
 from tutor.ladder.same_program import another_program
 from tutor.ladder.tracing import Tracing
 from tutor.ladder.verdict import stage_result
@@ -19,11 +19,15 @@ from tutor.protocol import CaseFacts, Finding, StageResult
 from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob, Witness, WitnessJob
 
 
-async def structure_stage(runs: Runs, traced: Tracing, lowering: SharedLowering) -> StageResult:
-    """Judge the structure on the facts, and the facts on the TPU artifacts, as soon as these are there."""
+async def structure_stage(
+    runs: Runs, traced: Tracing, lowering: SharedLowering, interpreted: Stream | None = None
+) -> StageResult:
+    """Judge the structure on the facts, and the facts on the TPU artifacts, as soon as these are there. `interpreted`:
+    the artifacts that `interpret` runs, if it is asked for; they are held against the others."""
     began = time.monotonic()
-    ruled, examined = await asyncio.gather(_by_the_rules(runs, traced), _cross_examine(runs, traced, lowering))
-    return stage_result("structure", [*ruled, *examined], seconds=time.monotonic() - began)
+    examined = _cross_examine(runs, traced, lowering, interpreted)
+    ruled, told = await asyncio.gather(_by_the_rules(runs, traced), examined)
+    return stage_result("structure", [*ruled, *told], seconds=time.monotonic() - began)
 
 
 async def _by_the_rules(runs: Runs, traced: Tracing) -> list[Finding]:
@@ -58,16 +62,20 @@ async def _timed(runs: Runs) -> list[CaseFacts]:
     ]
 
 
-async def _cross_examine(runs: Runs, traced: Tracing, lowering: SharedLowering) -> list[Finding]:
+async def _cross_examine(
+    runs: Runs, traced: Tracing, lowering: SharedLowering, interpreted: Stream | None
+) -> list[Finding]:
     """Ablation and the second witness, on the artifact of every case."""
     subject = runs.subject
     lowered = await lowering.get()
+    programs = await interpreted.programs() if interpreted is not None and subject.rules is not None else {}
     witnesses = [
         Witness(
             case=case,
             artifact=lowered.artifacts[case.name, chip],
             facts=traced.facts[case.name],
             seeds=(subject.seed_of(case, -2), subject.seed_of(case, -3)),
+            cpu=programs.get(case.name),
         )
         for case in subject.cases
         for chip in subject.chips[:1]

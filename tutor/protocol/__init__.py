@@ -44,6 +44,7 @@ from tutor.protocol.facts import (
 from tutor.protocol.marked import JaxprLine, MarkedJaxpr, Span
 from tutor.protocol.sweeps import Bench, Benched, Sweep, Tuned, TunedStatus
 from tutor.protocol.verdict import (
+    UNREFERENCED,
     Access,
     Allocation,
     AttemptId,
@@ -74,6 +75,7 @@ __all__ = [
     "STAGES",
     "SWEEP_SCHEMA",
     "TIERS",
+    "UNREFERENCED",
     "VERDICT_SCHEMA",
     "Access",
     "AccessKind",

@@ -33,6 +33,10 @@ class Finding(Record, frozen=True):
     hint: str | None = None
 
 
+UNREFERENCED = "KT208"
+"""The note of `interpret` that there was nothing to compare with: its pass is no answer to what is right."""
+
+
 class ErrorMap(Record, frozen=True):
     """Where one output is wrong, in at most 32 by 32 cells.
 

@@ -38,9 +38,9 @@ def load_module(attempt: Attempt) -> ModuleType:
         code = compile(text, attempt.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise CannotLoad(explain_load(error, text, attempt.path, attempt.entry)) from None
-    except RecursionError as error:
+    except (RecursionError, MemoryError) as error:  # the parser says both of the same things
         message = "Python cannot read this file: some expression in it is nested too deeply or is far too long."
-        raise CannotLoad(finding("KT101", message, raw=f"RecursionError: {error}")) from None
+        raise CannotLoad(finding("KT101", message, raw=f"{type(error).__name__}: {error}")) from None
     module = ModuleType(MODULE)
     module.__file__ = attempt.path
     sys.modules[MODULE] = module

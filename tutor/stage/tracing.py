@@ -43,6 +43,7 @@ def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chip:
     try:
         with compat.target_chip(chip):
             jaxpr, outputs = jax.make_jaxpr(functools.partial(entry, **case.static), return_shape=True)(*arguments)
+        other = _other_outputs(jax.tree.leaves(outputs), case)  # a container of the attempt's own runs its code here
     except MemoryError:
         raise
     except BaseException as error:  # SystemExit is the attempt's too
@@ -51,7 +52,6 @@ def trace(entry: Callable[..., Any], case: CaseSpec, text: str, path: str, chip:
             lambda: refused_by_jail(problem, path) or explain_trace(problem, text, path), problem, "KT110"
         )
         raise CannotTrace(_with_case(explained, case)) from None
-    other = _other_outputs(jax.tree.leaves(outputs), case)
     if other:
         raise CannotTrace(other)
     return Trace(case, jaxpr, arguments, chip)

@@ -23,6 +23,7 @@ from tutor.protocol import (
     PREDICT_STAGES,
     QUESTIONS,
     STAGES,
+    UNREFERENCED,
     AccessKind,
     CaseError,
     CaseFacts,
@@ -117,6 +118,7 @@ class Rung:
     phase: Phase
     seconds: float
     remark: str
+    unreferenced: bool = False
 
 
 def ladder(run: Run) -> list[tuple[str, list[Rung]]]:
@@ -141,6 +143,8 @@ def in_words(question: str, rungs: Sequence[Rung]) -> str:
     said = answer(question, rungs)
     if said in ("skipped", "unavailable"):
         return "not all asked" if any(rung.phase == "passed" for rung in rungs) else "not asked"
+    if said == "passed" and any(rung.unreferenced for rung in rungs):
+        return "no reference"
     return {"passed": "yes", "failed": "no", "error": "not known"}.get(said, "")
 
 
@@ -150,7 +154,8 @@ def _rung(run: Run, name: StageName) -> Rung:
         running = run.running and name in run.started
         known = run.cases.get(name, ())
         return Rung(name, "running" if running else "waiting", 0.0, _so_far(known) if running else "")
-    return Rung(name, result.status, result.seconds, _remark(run, result))
+    unreferenced = any(found.code == UNREFERENCED for found in result.findings)
+    return Rung(name, result.status, result.seconds, _remark(run, result), unreferenced)
 
 
 def _so_far(known: Sequence[CaseResult]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -126,7 +127,9 @@ def fills_the_disk(home: Path, allowed: int, most: int = ENTRIES) -> bool:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return True  # folders in folders, more than a path can name
             continue  # the run has removed it meanwhile
     return False
 

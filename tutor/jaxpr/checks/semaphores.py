@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
 from typing import Literal
 
 import numpy as np
 
 from tutor.jaxpr.checks.kernel import KernelView, tuple_text
 from tutor.jaxpr.checks.walk import Event
-from tutor.jaxpr.compat import Var, View, space
+from tutor.jaxpr.compat import Var, space
+from tutor.jaxpr.nest import view_bytes
 from tutor.jaxpr.scalars import Array, Value
 from tutor.protocol import Finding
 
@@ -89,14 +89,10 @@ def _uses(event: Event) -> Iterator[tuple[Var, _Use]]:
         yield event.ref, _Use(event, does, value, event.starts, copy=False)
     elif op.kind in ("copy_start", "copy_wait") and event.semaphore is not None:
         does = "gives" if op.kind == "copy_start" else "takes"
-        amount = np.asarray(_bytes(op.view))
+        amount = None if (size := view_bytes(op.view)) is None else np.asarray(size)
         yield event.semaphore, _Use(event, does, amount, event.semaphore_index, copy=True)
         if op.kind == "copy_start" and event.source_semaphore is not None:
             yield event.source_semaphore, _Use(event, "gives", None, None, copy=True)
-
-
-def _bytes(view: View) -> int:
-    return prod(view.shape) * int(np.dtype(view.dtype).itemsize)
 
 
 def _remote(event: Event) -> bool:
