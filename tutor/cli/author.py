@@ -9,6 +9,7 @@ import random
 import shlex
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from pathlib import Path
 
 import click
 
@@ -87,6 +88,12 @@ def draw(slugs: Iterable[str], count: int, day: datetime.date) -> set[str]:
     return set(random.Random(day.isoformat()).sample(known, min(count, len(known))))
 
 
+def _from_here(path: str) -> str:
+    """A path as its author would type it: short, where it is below the working directory."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
+
+
 class Proving:
     """One run over exercises, each said as soon as something is known of it. `changed`: those whose mutants run."""
 
@@ -141,7 +148,7 @@ class Proving:
                     self._say([f"{INDENT}Nothing of this exercise can be judged until that is put right."])
                     return Outcome(exercise.slug, len(proved), (BROKEN,))
                 proved.append(one)
-                command = self._next_step(f"check {exercise.slug} {shlex.quote(one.program.path)}")
+                command = self._next_step(f"check {exercise.slug} {shlex.quote(_from_here(one.program.path))}")
                 self._say(program_lines(one, command, hidden, self._width, self._color))
         measured = margins(proved, default_bound(exercise))
         self._say(margin_lines(measured, self._width, self._color))

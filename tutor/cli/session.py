@@ -61,7 +61,7 @@ class Session:
             return
         root = enclosing_set(Path.cwd())
         if root is not None and root != builtin_root():
-            self.set_name = str(root)
+            self.set_name = os.path.relpath(root)  # short to type again, from here
             say(f"No --set was given: this is about the set of this folder, {root}.")
 
     def next_step(self, words: str) -> str:
