@@ -60,8 +60,8 @@ class Driven:
         await self.pilot.pause()
 
     async def until(self, wanted: Callable[[], object]) -> None:
-        """Wait until something is so; it is an error if it does not become so within some seconds."""
-        for _ in range(400):
+        """Wait until something is so; it is an error if it does not become so within some twenty seconds."""
+        for _ in range(2000):
             if wanted():
                 await self.pilot.pause()
                 return

@@ -1,7 +1,7 @@
 """What a file reaches for that no exercise needs: the tutor's own modules, JAX's inside, the interpreter's inside.
 
-That is no proof of anything, so it changes neither status nor points: it tells the instructor which files to read. It is
-read from the syntax tree; who hides a name from it (`__import__("tu" + "tor")`) is told by the call that does."""
+That is no proof of anything, so it changes neither status nor points: it tells the instructor which files to read. It
+is read from the syntax tree; who hides a name from it (`__import__("tu" + "tor")`) is told by the call that does."""
 
 from __future__ import annotations
 
