@@ -73,6 +73,8 @@ def test_the_default_function_is_run(kt, mine: Path) -> None:
         (("kernels/none.py",), "cannot be read"),
         (("kernels",), "is a folder"),
         (("kernels/mine.py", "--chip", "v5"), "no chip"),
+        (("kernels/mine.py:",), "No function is named after the colon."),
+        (("kernels/mine.py:2x",), '"2x" is no name of a function.'),
         (("kernels/mine.py", "--stage", "lowr"), "no stage"),
         (("kernels/mine.py", "--watch", "--json"), "do not go together"),
         (("kernels/mine.py", "--tui", "--json"), "--chip and --jail only"),
@@ -91,11 +93,12 @@ def test_watch(mine: Path) -> None:
     with Terminal(command, os.environ) as terminal:
         terminal.until("Watching")
         terminal.until("HBM, whole grid")
-        assert b"PASSED" in terminal.output
+        assert b"interpret passed; the rest was not asked" in terminal.output
         (mine.parent / "my_helper.py").write_text("ONE = 2\n")  # what the file imports counts too
         terminal.until("KT201")
         terminal.send(CTRL_C)
         assert terminal.wait() == ExitCode.INTERRUPTED
+        assert b"Ended." in terminal.output and b"Interrupted" not in terminal.output
         assert "Traceback" not in terminal.output.decode()
 
 

@@ -173,3 +173,20 @@ def test_long_output_is_cut() -> None:
 
 def test_narrow_lines_fit() -> None:
     assert max(len(line) for line in render_verdict(failed(), source=SOURCE, width=60).splitlines()) <= 80
+
+
+def test_a_broken_exercise_is_said_once() -> None:
+    where = "01_refs/01_scale/oracle.py:2: `expected` of the oracle failed: KeyError: 'y'"
+    met = [stage(name, "error", finding("KT904", where), reason=where) for name in ("interpret", "hazards")]
+    text = render_verdict(verdict(passed=False, stages=[stage("load"), *met]))
+    assert " ".join(text.split()).count("oracle.py:2") == 1
+    assert "the exercise itself is broken" in text and "the tutor itself" not in text
+
+
+def test_a_run_of_some_stages_does_not_read_as_a_pass() -> None:
+    asked = render_verdict(verdict(stages=[stage("load")], score=1.0))
+    assert asked.splitlines()[0] == "scale  load passed; the rest was not asked  1.5 s"
+    no_chip = render_verdict(verdict(stages=[stage("load"), stage("device", "unavailable")]))
+    assert "nothing failed; the rest was not asked" in no_chip.splitlines()[0]
+    refused = render_verdict(verdict(passed=False, stages=[stage("load", "failed")]))
+    assert refused.splitlines()[0] == "scale  NOT PASSED  1.5 s"

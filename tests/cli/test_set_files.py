@@ -185,3 +185,30 @@ def test_a_place_that_cannot_be_written(kt: Kt, tiny: Path, work: Path, here: Pa
     (here / "file").write_text("")
     done = kt("submit", "-o", "file/below.zip")
     assert done.code == 2 and "cannot be written" in done.err
+
+
+@pytest.mark.parametrize("student", ["=1+1", "+ada", "-ada", "@ada", "a:b", "a*", "ada.", " ada", "a\tb", "a\nb", ""])
+def test_an_id_that_a_table_or_a_file_system_would_misread(kt: Kt, tiny: Path, work: Path, student: str) -> None:
+    begin(tiny, work, "scale", b"one")
+    done = kt("submit", "--id", student)
+    assert done.code == 2 and "cannot be a student's id" in done.err
+
+
+def test_an_address_is_an_id(kt: Kt, tiny: Path, work: Path, here: Path) -> None:
+    begin(tiny, work, "scale", b"one")
+    assert kt("submit", "--id", "ada+1@example.org").code == 0
+
+
+def test_an_untouched_starter_is_nothing_to_submit(kt: Kt, tiny: Path, work: Path, here: Path) -> None:
+    exercise = load_set(tiny).exercise("scale")
+    begin(tiny, work, "scale", exercise.starter.encode())
+    check("scale", exercise.starter.encode(), False)
+    done = kt("submit")
+    assert done.code == 1 and "what you have is the starter, unchanged (scale)" in done.err
+    assert f"`kerneltutor next --set {tiny}`" in done.err
+
+
+def test_list_names_the_archive_and_not_the_cache(kt: Kt, tiny: Path, here: Path) -> None:
+    assert kt("set", "pack", "--student", "-o", "homework.zip").code == 0
+    done = kt("list", "--set", "homework.zip")
+    assert done.err == "A tiny set (tiny, archive homework.zip): 0 of 2 solved.\n"

@@ -13,6 +13,7 @@ from tests.cli.conftest import Done
 from tests.unit.test_speeds import estimated
 from tests.unit.verdicts import verdict
 from tutor.cli.app import VERBS, load, run
+from tutor.findings import codes
 from tutor.record import open_history
 
 Kt = Callable[..., Done]
@@ -215,7 +216,42 @@ def test_explain_json_has_the_whole_page(kt: Kt) -> None:
 
 def test_explain_unknown(kt: Kt) -> None:
     done = kt("explain", "KT499")
-    assert done.code == 2 and 'There is no code "KT499"' in done.err and "Did you mean" in done.err
+    assert done.code == 2 and 'There is no code "KT499"' in done.err
+    assert "There are KT401 to KT4" in done.err and "docs/findings.md" in done.err
+    assert "Did you mean" in kt("explain", "KT4o1").err
+
+
+def test_explain_a_hundred_without_codes(kt: Kt) -> None:
+    assert f"There are {codes()[0]} to {codes()[-1]}" in kt("explain", "KT099").err
+
+
+def test_an_unknown_command_always_has_a_next_step(kt: Kt) -> None:
+    assert "`kerneltutor --help` lists all commands." in kt("qqqq").err
+    assert 'Did you mean "check"?' in kt("chekc").err
+
+
+def test_an_unknown_chip_lists_those_there_are(kt: Kt) -> None:
+    done = kt("check", "scale", "--chip", "v7")
+    assert done.code == 2 and "Known: v4, v5e, v5p, v6e, tpu7x." in done.err
+
+
+def test_a_next_step_names_the_set_again(kt: Kt, tiny: Path) -> None:
+    assert f"`kerneltutor hint scale --set {tiny}` gives a hint." in kt("solution", "scale").err
+    assert f"`kerneltutor list --set {tiny}` shows all" in kt("show", "zzzzqq").err
+
+
+def test_a_set_of_the_environment_is_not_named_again(
+    tiny: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KERNELTUTOR_SET", str(tiny))
+    assert run(["solution", "scale"]) == 1
+    assert "`kerneltutor hint scale` gives a hint." in capsys.readouterr().err
+
+
+def test_a_copy_without_solutions_promises_none(kt: Kt, tiny: Path) -> None:
+    (tiny / "solutions/01_refs/01_scale/reference.py").unlink()
+    done = kt("solution", "scale")
+    assert done.code == 1 and done.err == "This copy of the set has no solutions.\n"
 
 
 def test_doctor(kt: Kt, work: Path) -> None:

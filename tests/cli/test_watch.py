@@ -38,6 +38,7 @@ def test_a_save_is_judged_and_ctrl_c_ends_it(watching: Terminal, file: Path) -> 
     watching.send(CTRL_C)
     assert watching.wait() == ExitCode.INTERRUPTED
     assert watching.restored
+    assert b"Ended." in watching.output and b"Interrupted" not in watching.output
     assert "Traceback" not in watching.output.decode()
 
 
@@ -46,4 +47,5 @@ def test_ctrl_c_during_a_check_ends_it_too(watching: Terminal) -> None:
     watching.send(CTRL_C)
     assert watching.wait() == ExitCode.INTERRUPTED
     assert watching.restored
+    assert b"Ended." in watching.output and b"Interrupted" not in watching.output
     assert "Traceback" not in watching.output.decode()

@@ -91,7 +91,12 @@ def test_all_problems_are_told_at_once(tiny: Path, edit: Callable[..., None]) ->
     [
         ("chips =", "chip =", "chip: is not a known key.", '"chips"'),
         ('id = "tiny"', 'id = "../up"', "id: must be made of", ""),
-        ('"02_blocks"', '"02_bloks"', "chapters: leaves out the folder 02_blocks.", '"02_bloks"'),
+        (
+            '"02_blocks"',
+            '"02_bloks"',
+            "chapters: leaves out the folder 02_blocks.",
+            '"02_bloks" has no folder: did you mean "02_blocks"?',
+        ),
         ('chips = ["v5e"]', 'reveal = { when = "passed" }', 'reveal.when: has the value "passed"', '"pass"'),
         ('chips = ["v5e"]', 'reveal = { when = "tries" }', "reveal.tries: must be at least 1", ""),
         ('chips = ["v5e"]', 'reveal = { when = "date", date = "soon" }', "reveal.date: must be a date", ""),

@@ -63,7 +63,9 @@ class Program(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in VERBS:
-            raise Refused("unknown_command", f'There is no command "{args[0]}".', did_you_mean(args[0], VERBS))
+            near = did_you_mean(args[0], VERBS) or ""
+            hint = f"{near} `kerneltutor --help` lists all commands.".lstrip()
+            raise Refused("unknown_command", f'There is no command "{args[0]}".', hint)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import random
-from collections.abc import Collection, Iterable
+import shlex
+import shutil
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from pathlib import Path
 
 import click
 
 from tutor.cli.errors import ExitCode
+from tutor.cli.render_proof import (
+    INDENT,
+    Outcome,
+    margin_lines,
+    marked_lines,
+    program_lines,
+    share_line,
+    sign,
+    summary,
+    wide,
+)
 from tutor.cli.session import Session, Verb, pass_session, say
 from tutor.cli.set_files import new, pack
-from tutor.cli.text import one_line, paint
+from tutor.cli.text import one_line, paint, plural, wrap
 from tutor.ladder.check import Ladder
-from tutor.ladder.mutation import Killed, Share, mutation, share
+from tutor.ladder.mutation import Killed, mutation, share
 from tutor.ladder.predict_proof import BrokenKernels, prove_answers
-from tutor.ladder.proof import MARGIN, Margins, Proved, default_bound, margins, prove
+from tutor.ladder.proof import Proved, broken_exercise, default_bound, margins, prove
 from tutor.ladder.proof_cache import Proofs
 from tutor.ladder.zero_effort import prove_zero_effort
-from tutor.sets import Exercise
+from tutor.sets import Exercise, SetError
+from tutor.sets.review import review
+
+BROKEN = "the exercise is broken"
 
 
 @click.group("set")
@@ -45,17 +63,23 @@ author.add_command(pack)
 def check_set(session: Session, slugs: tuple[str, ...], mutants: bool, drawn: int | None) -> int:
     """Prove every exercise (or those named): references and right answers pass, starters fail as they say, every wrong
     answer is caught by the stage and the code that it names, and attempts without effort fail. What was proved before
-    is not run again."""
+    is not run again. Without --set it is about the set in whose folder it is run."""
+    session.use_folder()
     session.require_jax()
     chosen = [session.exercise(slug) for slug in slugs] or list(session.set.exercises)
     changed = {exercise.slug for exercise in chosen if exercise.kind == "kernel" and (mutants or drawn is not None)}
     if drawn is not None:
         changed = draw(changed, drawn, datetime.date.today())
-    broken = [] if slugs else session.set.broken
+    broken = () if slugs else session.set.broken
+    say(f"Proving the set {session.set.id} ({session.set_origin}): {plural(len(chosen) + len(broken), 'exercise')}.")
     for one in broken:
         say(f"{one.error.message} {one.error.hint or ''}")
-    code = asyncio.run(_prove_all(session, chosen, changed))
-    return ExitCode.NOT_PASSED if broken else code
+    width = min(shutil.get_terminal_size((80, 24)).columns, 100)
+    proving = Proving(session, width, changed)
+    outcomes = [Outcome(one.slug, 0, ("cannot be read",)) for one in broken]
+    outcomes += asyncio.run(proving.all(chosen))
+    click.echo("\n" + "\n".join(summary(outcomes, width)))
+    return ExitCode.NOT_PASSED if any(one.failed for one in outcomes) else ExitCode.DONE
 
 
 def draw(slugs: Iterable[str], count: int, day: datetime.date) -> set[str]:
@@ -64,106 +88,110 @@ def draw(slugs: Iterable[str], count: int, day: datetime.date) -> set[str]:
     return set(random.Random(day.isoformat()).sample(known, min(count, len(known))))
 
 
-async def _prove_all(session: Session, chosen: list[Exercise], changed: Collection[str]) -> int:
-    good = True
-    ladder, proofs = Ladder(), Proofs()
-    try:
-        for exercise in chosen:
-            click.echo(paint(exercise.slug, "bold", session.color))
-            if exercise.kind == "predict":
-                good &= await _answers(ladder, exercise, session.color)
-                continue
-            if exercise.reference is None:
-                good = False
-                sign = paint("!!", "red", session.color)
-                click.echo(f"  {sign}  there is no {exercise.solutions / 'reference.py'}: nothing proves this exercise")
-                continue
-            good &= await _programs(ladder, exercise, proofs, session.color)
-            good &= await _zero_effort(ladder, exercise, proofs, session.color)
-            if exercise.slug in changed:
-                good &= await _mutants(ladder, exercise, proofs, session.color)
-    finally:
-        await ladder.aclose()
-    return ExitCode.DONE if good else ExitCode.NOT_PASSED
+def _from_here(path: str) -> str:
+    """A path as its author would type it: short, where it is below the working directory."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
-async def _programs(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
-    proved: list[Proved] = []
-    async for one in prove(ladder, exercise, proofs):
-        proved.append(one)
-        click.echo(_line(one, color))
-    measured = margins(proved, default_bound(exercise))
-    click.echo(_margin_line(measured, color))
-    return all(one.problem is None for one in proved) and _wide(measured)
+class Proving:
+    """One run over exercises, each said as soon as something is known of it. `changed`: those whose mutants run."""
 
+    def __init__(self, session: Session, width: int, changed: Collection[str]) -> None:
+        self._next_step = session.next_step
+        self._color = session.color
+        self._width = width
+        self._changed = changed
+        self._ladder = Ladder()
+        self._proofs = Proofs()
 
-async def _answers(ladder: Ladder, exercise: Exercise, color: bool) -> bool:
-    """A predict exercise: what is wrong, line by line, and one line for all that is as it must be."""
-    good = count = 0
-    try:
-        async for one in prove_answers(ladder, exercise):
+    async def all(self, chosen: Sequence[Exercise]) -> list[Outcome]:
+        """Prove one exercise after the other; one that is broken does not stop the others."""
+        try:
+            return [await self._said(exercise) for exercise in chosen]
+        finally:
+            await self._ladder.aclose()
+
+    async def _said(self, exercise: Exercise) -> Outcome:
+        click.echo(paint(exercise.slug, "bold", self._color))
+        try:
+            return await self._exercise(exercise)
+        except SetError as error:
+            self._say(marked_lines(f"{error.message} {error.hint or ''}", self._width, self._color))
+            return Outcome(exercise.slug, 0, ("its files",))
+
+    async def _exercise(self, exercise: Exercise) -> Outcome:
+        remarks = review(exercise)
+        for remark in remarks:
+            self._say(marked_lines(remark.text, self._width, self._color, "!!" if remark.error else "??"))
+        if any(remark.error for remark in remarks):
+            self._say([f"{INDENT}Nothing of this exercise is run until that is put right."])
+            return Outcome(exercise.slug, 0, ("its files",))
+        if exercise.kind == "predict":
+            return await self._answers(exercise)
+        programs = await self._programs(exercise)
+        if BROKEN in programs.failed:
+            return programs
+        effortless = await self._zero_effort(exercise)
+        failed = programs.failed + effortless.failed
+        if exercise.slug in self._changed and not await self._mutants(exercise):
+            failed += ("mutants",)
+        return Outcome(exercise.slug, programs.programs + effortless.programs, failed)
+
+    async def _programs(self, exercise: Exercise) -> Outcome:
+        proved: list[Proved] = []
+        hidden = {case.name for case in exercise.cases(hidden=True) if case.hidden}
+        async with contextlib.aclosing(prove(self._ladder, exercise, self._proofs)) as outcomes:
+            async for one in outcomes:
+                if broken := broken_exercise(one.verdict):
+                    self._say(marked_lines(broken, self._width, self._color))
+                    self._say([f"{INDENT}Nothing of this exercise can be judged until that is put right."])
+                    return Outcome(exercise.slug, len(proved), (BROKEN,))
+                proved.append(one)
+                command = self._next_step(f"check {exercise.slug} {shlex.quote(_from_here(one.program.path))}")
+                self._say(program_lines(one, command, hidden, self._width, self._color))
+        measured = margins(proved, default_bound(exercise))
+        self._say(margin_lines(measured, self._width, self._color))
+        failed = [one.program.name for one in proved if one.problem is not None]
+        return Outcome(exercise.slug, len(proved), (*failed, *(() if wide(measured) else ("margins",))))
+
+    async def _answers(self, exercise: Exercise) -> Outcome:
+        """A predict exercise: what is wrong, line by line, and one line for all that is as it must be."""
+        try:
+            return await self._count(
+                exercise, prove_answers(self._ladder, exercise), "answers", "come out as they must"
+            )
+        except BrokenKernels as error:
+            self._say(marked_lines(one_line(str(error)), self._width, self._color))
+            return Outcome(exercise.slug, 0, ("kernels.py",))
+
+    async def _zero_effort(self, exercise: Exercise) -> Outcome:
+        tried = prove_zero_effort(self._ladder, exercise, self._proofs)
+        return await self._count(exercise, tried, "attempts without effort", "are turned down")
+
+    async def _count(self, exercise: Exercise, proved: AsyncIterator[Proved], what: str, wanted: str) -> Outcome:
+        count = good = 0
+        async for one in proved:
             count += 1
             good += one.problem is None
             if one.problem is not None:
-                click.echo(_told("!!", one, color))
-    except BrokenKernels as error:
-        click.echo(f"  {paint('!!', 'red', color)}  {one_line(str(error))}")
-        return False
-    sign = paint("ok", "green", color) if good == count else paint("!!", "red", color)
-    click.echo(f"  {sign}  answers: {good} of {count} files come out as they must")
-    return good == count
+                words = f"{one_line(one.program.path)}: {one_line(one.problem)}"
+                self._say(marked_lines(words, self._width, self._color))
+        self._say([f"  {sign(good == count, self._color)}  {what}: {good} of {count} {wanted}"])
+        return Outcome(exercise.slug, count, () if good == count else (what,))
 
+    async def _mutants(self, exercise: Exercise) -> bool:
+        outcomes: list[Killed] = []
+        async for one in mutation(self._ladder, exercise, self._proofs):
+            outcomes.append(one)
+            if one.stage is None:
+                mark = "--" if one.reason else "!!"
+                self._say(marked_lines(f"survives: {one_line(one.name)}", self._width, self._color, mark))
+                if one.reason:
+                    self._say(wrap(one_line(one.reason), self._width, INDENT))
+        found = share(outcomes)
+        self._say([share_line(found, self._color)])
+        return found.good
 
-async def _zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
-    count = bad = 0
-    async for one in prove_zero_effort(ladder, exercise, proofs):
-        count += 1
-        if one.problem is not None:
-            bad += 1
-            click.echo(_told("!!", one, color))
-    sign = paint("!!", "red", color) if bad else paint("ok", "green", color)
-    click.echo(f"  {sign}  attempts without effort: {count - bad} of {count} are turned down")
-    return not bad
-
-
-def _told(sign: str, one: Proved, color: bool) -> str:
-    return f"  {paint(sign, 'red', color)}  {one_line(one.program.path)}: {one_line(one.problem or '')}"
-
-
-async def _mutants(ladder: Ladder, exercise: Exercise, proofs: Proofs, color: bool) -> bool:
-    outcomes: list[Killed] = []
-    async for one in mutation(ladder, exercise, proofs):
-        outcomes.append(one)
-        if one.stage is None:
-            sign = paint("--", "yellow", color) if one.reason else paint("!!", "red", color)
-            click.echo(f"  {sign}  survives: {one_line(one.name)}")
-            if one.reason:
-                click.echo(f"      {one_line(one.reason)}")
-    found = share(outcomes)
-    click.echo(_share_line(found, color))
-    return found.good
-
-
-def _share_line(found: Share, color: bool) -> str:
-    sign = paint("ok", "green", color) if found.good else paint("!!", "red", color)
-    words = f"  {sign}  mutants: {found.killed} of {found.total - found.equivalent} killed ({found.share:.0%})"
-    return words + (f", {found.equivalent} more are equivalent" if found.equivalent else "")
-
-
-def _line(one: Proved, color: bool) -> str:
-    sign = paint("ok", "green", color) if one.problem is None else paint("!!", "red", color)
-    wanted = f"{one.program.stage} {one.program.code}" if one.program.stage else "passes"
-    time = "proved" if one.kept else f"{one.verdict.seconds:5.2f} s"
-    words = f"  {sign}  {one.program.name:34} {wanted:22} {time}"
-    return words if one.problem is None else f"{words}\n      {one_line(one.problem)}"
-
-
-def _wide(measured: Margins) -> bool:
-    return all(margin is None or margin >= MARGIN for margin in (measured.right, measured.wrong))
-
-
-def _margin_line(measured: Margins, color: bool) -> str:
-    right = "none to measure" if measured.right is None else f"{measured.right:.2f}x inside the bound"
-    wrong = "none to measure" if measured.wrong is None else f"{measured.wrong:.2f}x outside it"
-    sign = paint("ok", "green", color) if _wide(measured) else paint("!!", "red", color)
-    return f"  {sign}  margins: worst right answer {right}, nearest wrong answer {wrong} (at least {MARGIN})"
+    def _say(self, lines: Sequence[str]) -> None:
+        click.echo("\n".join(lines))

@@ -76,7 +76,7 @@ def check(
     else:
         show(session, verdict, source)
         if asked.whole and file is not None and verdict.passed:
-            say(f"Nothing was recorded: only your own file counts as solved (`kerneltutor check {slug}`).")
+            say(f"Nothing was recorded: only your own file counts as solved (`{session.next_step(f'check {slug}')}`).")
     return exit_code(verdict)
 
 
@@ -96,7 +96,7 @@ def chips_named(names: str | None) -> tuple[str, ...] | None:
     asked = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     for name in asked:
         if name not in CHIPS:
-            raise Refused("unknown_chip", f'There is no chip "{name}".', did_you_mean(name, CHIPS))
+            raise Refused("unknown_chip", f'There is no chip "{name}".', f"Known: {', '.join(CHIPS)}.")
     if not asked:
         raise Refused("unknown_chip", "--chip names no chip.", f"Known: {', '.join(CHIPS)}.")
     return asked
@@ -175,7 +175,7 @@ def progress(words: str) -> None:
 async def _check_all(session: Session, asked: Asked, as_json: bool) -> int:
     begun = [exercise for exercise in session.set.exercises if session.workspace.find(exercise)]
     if not begun:
-        say("You have begun no exercise yet. `kerneltutor next` names the first.")
+        say(f"You have begun no exercise yet. `{session.next_step('next')}` names the first.")
         return ExitCode.DONE
     verdicts: list[Verdict] = []
     ladder = Ladder()

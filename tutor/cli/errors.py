@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import sys
 import traceback
+from collections.abc import Coroutine
+from typing import Any
 
 import click
 import msgspec
@@ -30,6 +33,16 @@ class Refused(Exception):
         super().__init__(message)
         self.error = CommandError(code=code, message=message, hint=hint)
         self.exit = exit
+
+
+def until_interrupted(watching: Coroutine[Any, Any, None]) -> ExitCode:
+    """Run what only Ctrl+C ends, which is no mishap there."""
+    try:
+        asyncio.run(watching)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nEnded.\n")
+        return ExitCode.INTERRUPTED
+    return ExitCode.DONE
 
 
 def explain(error: BaseException) -> tuple[CommandError, ExitCode]:

@@ -77,17 +77,17 @@ def hint(session: Session, slug: str, seen: bool, as_json: bool) -> int:
 def solution(session: Session, slug: str, as_json: bool) -> int:
     """The reference solution, when the set allows it (after a pass, unless the set says otherwise)."""
     exercise = session.exercise(slug)
+    if exercise.reference is None and exercise.kind != "predict":
+        raise Refused("no_solution", "This copy of the set has no solutions.", exit=ExitCode.NOT_PASSED)
     progress = session.history.progress(exercise.set_id, exercise.slug)
     now = datetime.datetime.now(datetime.UTC)
     reveal = session.set.manifest.reveal
     if reason := why_hidden(reveal, solved=progress.solved, tries=progress.attempts, now=now):
-        more = (
-            f"`kerneltutor hint {exercise.slug}` gives a hint." if progress.hints_used < len(exercise.hints) else None
-        )
+        hint = f"`{session.next_step(f'hint {exercise.slug}')}` gives a hint."
+        more = hint if progress.hints_used < len(exercise.hints) else None
         raise Refused("solution_hidden", reason, more, ExitCode.NOT_PASSED)
     if exercise.reference is None:
-        computed = "The answers of this exercise are computed from the jaxpr, and not stored."
-        words = computed if exercise.kind == "predict" else "This copy of the set has no solutions."
+        words = "The answers of this exercise are computed from the jaxpr, and not stored."
         raise Refused("no_solution", words, exit=ExitCode.NOT_PASSED)
     text = read_text(exercise.reference)
     session.history.mark_revealed(exercise.set_id, exercise.slug)

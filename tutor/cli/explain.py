@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -20,6 +21,15 @@ def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[A
     return [CompletionItem(code, help=page(code).title) for code in codes() if code.startswith(incomplete.upper())]
 
 
+def _offer(wanted: str) -> str:
+    """What there is instead. A number that none has is not near any other: its hundred is named."""
+    if re.fullmatch(r"KT\d{3}", wanted):
+        known = [code for code in codes() if code[:3] == wanted[:3]] or list(codes())
+        return f"There are {known[0]} to {known[-1]}, not all in use; docs/findings.md lists them."
+    near = nearest(wanted, codes())
+    return f'Did you mean "{near}": {page(near).title}?' if near else "Codes look like KT401."
+
+
 @click.command("explain", cls=Verb)
 @click.argument("code", shell_complete=_complete)
 @json_option
@@ -30,9 +40,7 @@ def explain(session: Session, code: str, as_json: bool) -> int:
     try:
         found = page(wanted)
     except UnknownCode:
-        near = nearest(wanted, codes())
-        hint = f'Did you mean "{near}": {page(near).title}?' if near else "Codes look like KT401."
-        raise Refused("unknown_code", f'There is no code "{code}".', hint) from None
+        raise Refused("unknown_code", f'There is no code "{code}".', _offer(wanted)) from None
     if as_json:
         show_json({"code": wanted, "title": found.title, "meaning": found.meaning, "cause": found.cause,
                    "fix": found.fix, "example": found.example, "lesson": found.lesson})  # fmt: skip

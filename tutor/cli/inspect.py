@@ -10,7 +10,7 @@ import click
 from watchfiles import awatch
 
 from tutor.cli.check import chips_named, exit_code, progress, show, stage_named
-from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.errors import Refused, until_interrupted
 from tutor.cli.inspect_screen import open_file
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.events import CheckFinished, StageStarted
@@ -46,8 +46,7 @@ def inspect(
     if tui:
         return open_file(inspector, path, function)
     if watch:
-        asyncio.run(_watch(session, inspector, path, target))
-        return ExitCode.DONE
+        return until_interrupted(_watch(session, inspector, path, target))
     verdict, source = asyncio.run(_once(inspector, path, target))
     if as_json:
         show_json(verdict)
@@ -59,6 +58,9 @@ def inspect(
 def file_and_function(text: str) -> tuple[Path, str]:
     """FILE and FUNCTION of `FILE[:FUNCTION]`. `Refused` if there is no such file."""
     name, colon, function = text.rpartition(":")
+    if colon and not function.isidentifier() and Path(name).is_file() and not Path(text).exists():
+        words = f'"{function}" is no name of a function.' if function else "No function is named after the colon."
+        raise Refused("no_function", words, f"Give {name}:FUNCTION, or {name} alone for its `run`.")
     if not colon or not function.isidentifier() or Path(text).exists():
         name, function = text, "run"
     path = Path(name).resolve()

@@ -75,7 +75,7 @@ def list_exercises(session: Session, as_json: bool) -> int:
         for broken in broken_of:
             click.echo(f"  {paint('!!', 'red', session.color)} {broken.number:02d}  {broken.slug.ljust(width)}  broken")
     solved = sum(1 for e in loaded.exercises if status.get(e.slug, Progress(e.slug)).solved)
-    say(f"{loaded.title} ({loaded.id}, {loaded.place}): {solved} of {len(loaded.exercises)} solved.")
+    say(f"{loaded.title} ({loaded.id}, {session.set_origin}): {solved} of {len(loaded.exercises)} solved.")
     return say_broken(loaded)
 
 

@@ -17,6 +17,7 @@ from tutor.protocol import (
     PREDICT_QUESTIONS,
     PREDICT_STAGES,
     QUESTIONS,
+    STAGES,
     UNREFERENCED,
     CaseResult,
     Finding,
@@ -36,6 +37,7 @@ _MARKS: dict[Status, tuple[str, str]] = {
 }
 _SEVERITY = {"error": "red", "warning": "yellow", "note": "cyan"}
 _MOST_OUTPUT = 20
+BROKEN_EXERCISE = "KT904"
 
 
 def render_verdict(verdict: Verdict, *, source: str | None = None, width: int = 80, color: bool = False) -> str:
@@ -76,7 +78,7 @@ def answer_of(
     if "failed" in status:
         return "no", "red"
     if "error" in status:
-        return "not known: the tutor itself failed", "magenta"
+        return f"not known: {at_fault(stages)}", "magenta"
     if any(found.code == UNREFERENCED for stage in stages for found in stage.findings):
         return "not known: there is no reference() to compare with", "yellow"
     asked = sum(s.status == "passed" for s in stages)
@@ -88,12 +90,28 @@ def answer_of(
     return ("yes", "green") if asked == len(names) else ("yes so far; not all was asked", "yellow")
 
 
+def at_fault(stages: Sequence[StageResult]) -> str:
+    """What the stages with an error blame: a broken exercise, or else the tutor."""
+    codes = {found.code for stage in stages if stage.status == "error" for found in stage.findings}
+    return "the exercise itself is broken" if codes == {BROKEN_EXERCISE} else "the tutor itself failed"
+
+
 def _heading(verdict: Verdict, color: bool) -> Iterator[str]:
     name = one_line(verdict.exercise or verdict.attempt.path)
-    word = paint("PASSED", "green", color) if verdict.passed else paint("NOT PASSED", "red", color)
-    yield f"{paint(name, 'bold', color)}  {word}  score {verdict.score:.2f}  {verdict.seconds:.1f} s"
+    partial = tuple(s.name for s in verdict.stages) not in (STAGES, PREDICT_STAGES)
+    words = _partly(verdict.stages) if partial else "PASSED"
+    word = paint(words, "green", color) if verdict.passed else paint("NOT PASSED", "red", color)
+    score = "" if partial else f"  score {verdict.score:.2f}"
+    yield f"{paint(name, 'bold', color)}  {word}{score}  {verdict.seconds:.1f} s"
     if verdict.exercise is not None:
         yield paint(one_line(verdict.attempt.path), "dim", color)
+
+
+def _partly(stages: Sequence[StageResult]) -> str:
+    """What a good run of some stages says: `--stage NAME` asks for those that NAME needs, and NAME is the last."""
+    last = stages[-1] if stages else None
+    said = f"{last.name} passed" if last and last.status == "passed" else "nothing failed"
+    return f"{said}; the rest was not asked"
 
 
 def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, color: bool) -> Iterator[str]:
@@ -103,7 +121,8 @@ def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, 
     row = f"  {mark} {stage.name:10} {note}"
     filled = row.ljust(width - len(seconds)) + seconds if seconds else row
     yield filled.replace(mark, paint(mark, colour, color), 1)
-    if stage.reason and stage.status != "passed":
+    findings = _unsaid(stage, verdict)
+    if stage.reason and stage.status != "passed" and all(found.message != stage.reason for found in stage.findings):
         yield from wrap(stage.reason, width, "     ")
     if any(case.status == "failed" for case in stage.cases):
         for case in stage.cases:
@@ -115,14 +134,21 @@ def _stage(stage: StageResult, verdict: Verdict, source: list[str], width: int, 
     if stage.name == "device" and verdict.timing is not None:
         for line in timing_lines(verdict.timing):
             yield from wrap(line, width, "     ")
-    for finding in stage.findings:
+    for finding in findings:
         yield from _finding(finding, source, width, color)
+
+
+def _unsaid(stage: StageResult, verdict: Verdict) -> list[Finding]:
+    """The findings of a stage; a broken exercise, which every stage meets, is said by the first of them only."""
+    before = verdict.stages[: verdict.stages.index(stage)]
+    said = {found.message for other in before for found in other.findings if found.code == BROKEN_EXERCISE}
+    return [found for found in stage.findings if found.code != BROKEN_EXERCISE or found.message not in said]
 
 
 def _note(stage: StageResult, verdict: Verdict) -> str:
     """What stands beside the name of a stage."""
     if stage.status in ("skipped", "unavailable", "error"):
-        return {"skipped": "skipped", "unavailable": "not available", "error": "the tutor itself failed"}[stage.status]
+        return {"skipped": "skipped", "unavailable": "not available", "error": at_fault([stage])}[stage.status]
     if stage.name == "trace" and verdict.kernels:
         return line_of_counts(verdict.kernels)
     failed = sum(c.status == "failed" for c in stage.cases)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +16,19 @@ import msgspec
 
 from tutor.cli.text import plain
 from tutor.record import History, HistoryError, open_history
-from tutor.sets import Exercise, ExerciseSet, Opened, Workspace, WorkspaceError, open_set, workspace_root
+from tutor.sets import (
+    Exercise,
+    ExerciseSet,
+    Opened,
+    UnknownSlug,
+    Workspace,
+    WorkspaceError,
+    builtin_root,
+    enclosing_set,
+    open_set,
+    workspace_root,
+)
+from tutor.sets.finding import VARIABLE
 
 
 @dataclass
@@ -28,6 +42,31 @@ class Session:
     @cached_property
     def set(self) -> ExerciseSet:
         return open_set(self.set_name)
+
+    @property
+    def set_origin(self) -> str:
+        """Where the set came from, in words; an archive by its own name, since nobody knows the cache."""
+        match self.set.origin:
+            case "built-in":
+                return "built in"
+            case "archive":
+                chosen = Path(self.set_name or os.environ.get(VARIABLE, ""))
+                return f"archive {chosen.name}" if chosen.suffix else "from an archive"
+            case origin:
+                return f"{origin} {self.set.root}"
+
+    def use_folder(self) -> None:
+        """An author's verb is about the set in whose folder it is run, unless another one was named; says so."""
+        if self.set_name or os.environ.get(VARIABLE):
+            return
+        root = enclosing_set(Path.cwd())
+        if root is not None and root != builtin_root():
+            self.set_name = os.path.relpath(root)  # short to type again, from here
+            say(f"No --set was given: this is about the set of this folder, {root}.")
+
+    def next_step(self, words: str) -> str:
+        """A command line that goes on from here: it names the set again, if the user had to name it."""
+        return f"kerneltutor {words}" + (f" --set {shlex.quote(self.set_name)}" if self.set_name else "")
 
     def require_jax(self) -> None:
         """`SetError` if the set is made for another JAX: its verdicts would be worth nothing."""
@@ -52,7 +91,10 @@ class Session:
         return not plain_wanted and sys.stdout.isatty()
 
     def exercise(self, slug: str) -> Exercise:
-        return self.set.exercise(slug)
+        try:
+            return self.set.exercise(slug)
+        except UnknownSlug as error:
+            raise UnknownSlug(slug, error.nearest, f"`{self.next_step('list')}` shows all exercises.") from None
 
     def file(self, exercise: Exercise) -> Opened:
         """The learner's file, made or moved if need be; says on standard error what was done."""
@@ -60,8 +102,9 @@ class Session:
         if opened.moved_from is not None:
             say(f"The set renumbered this exercise: {opened.moved_from} is now {opened.path}.")
         if opened.newer_starter:
+            reset = self.next_step(f"reset {exercise.slug}")
             say(f"The set has a changed starter for {exercise.slug}. Your file is as you left it; "
-                f"`kerneltutor reset {exercise.slug}` takes the new one and keeps yours beside it.")  # fmt: skip
+                f"`{reset}` takes the new one and keeps yours beside it.")  # fmt: skip
         return opened
 
     def try_file(self, exercise: Exercise) -> Opened | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -41,6 +42,8 @@ def new(
     from tutor.sets.scaffold import FIRST_SLUG, new_exercise, new_set
 
     if exercise is not None:
+        if folder is None:
+            session.use_folder()
         if slug is not None or set_id is not None:
             raise click.UsageError("--exercise takes neither --slug nor --id.")
         chosen = load_set(folder.resolve(), "folder") if folder is not None else session.set
@@ -75,8 +78,9 @@ def pack(session: Session, audience: str | None, file: Path | None, as_json: boo
 
     if audience not in ("student", "instructor"):
         raise click.UsageError("For whom? Give --student or --instructor.")
+    session.use_folder()
     student = audience == "student"
-    figures = asyncio.run(_figures(session.set)) if student else {}
+    figures = asyncio.run(_figures(session.set, session.next_step)) if student else {}
     manifest, data = packs.pack(session.set, "student" if student else "instructor", figures)
     place = file or Path(f"{manifest.set}-{audience}.zip")
     try:
@@ -99,7 +103,7 @@ def pack(session: Session, audience: str | None, file: Path | None, as_json: boo
     return ExitCode.DONE
 
 
-async def _figures(exercises: ExerciseSet) -> dict[str, list[Figures]]:
+async def _figures(exercises: ExerciseSet, command: Callable[[str], str]) -> dict[str, list[Figures]]:
     """The figures of the references, for the exercises whose rules compare with them."""
     found: dict[str, list[Figures]] = {}
     ladder = Ladder()
@@ -110,7 +114,7 @@ async def _figures(exercises: ExerciseSet) -> dict[str, list[Figures]]:
                 known = found[exercise.slug] = await reference_figures(ladder.runs(judged))
                 if len(known) < len(judged.cases):
                     words = f"The reference of {exercise.slug} does not trace, and a rule compares with it."
-                    raise Refused("reference", words, f"`kerneltutor set check {exercise.slug}` says what is wrong.")
+                    raise Refused("reference", words, f"`{command(f'set check {exercise.slug}')}` says what is wrong.")
     finally:
         await ladder.aclose()
     return found

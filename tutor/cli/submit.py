@@ -54,8 +54,11 @@ def submit(session: Session, slugs: tuple[str, ...], student: str | None, file: 
         if source is not None and states[exercise.slug] != "untouched":
             attempts.append((exercise, source))
     if not attempts:
-        raise Refused("nothing_begun", "There is nothing to submit: you have begun none of these exercises.",
-                      "`kerneltutor next` names the first.", ExitCode.NOT_PASSED)  # fmt: skip
+        untouched = [slug for slug, state in states.items() if state == "untouched"]
+        why = f"what you have is the starter, unchanged ({', '.join(untouched)})" if untouched else (
+            "you have begun none of these exercises")  # fmt: skip
+        raise Refused("nothing_begun", f"There is nothing to submit: {why}.",
+                      f"`{session.next_step('next')}` names the first.", ExitCode.NOT_PASSED)  # fmt: skip
     now = datetime.datetime.now(datetime.UTC)
     manifest, data = make_submission(session.set, attempts, student=student, created=now)
     try:

@@ -35,11 +35,13 @@ def paint(text: str, colour: str, on: bool) -> str:
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if on and text and colour else text
 
 
-def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """Safe lines of at most `width`, each with the indent. Line ends of the text are kept."""
+def wrap(text: str, width: int, indent: str = "", *, whole_words: bool = False) -> list[str]:
+    """Safe lines of at most `width`, each with the indent. Line ends of the text are kept. `whole_words`: a word that
+    is wider, such as a path to copy, is not broken."""
     lines: list[str] = []
     for paragraph in plain(text).splitlines() or [""]:
-        found = textwrap.wrap(paragraph, max(20, width - len(indent)), break_on_hyphens=False)
+        found = textwrap.wrap(paragraph, max(20, width - len(indent)), break_on_hyphens=False,
+                              break_long_words=not whole_words)  # fmt: skip
         lines += [indent + line for line in found or [""]]
     return lines
 

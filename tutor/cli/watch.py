@@ -10,7 +10,7 @@ import click
 from watchfiles import awatch
 
 from tutor.cli.check import attempt_of, judge, keep, show
-from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.errors import Refused, until_interrupted
 from tutor.cli.listing import next_unsolved
 from tutor.cli.session import SLUG, Session, Verb, pass_session, say
 from tutor.ladder.check import Ladder
@@ -23,8 +23,7 @@ from tutor.sets import Exercise
 def watch(session: Session, slug: str | None) -> int:
     """Check your file whenever you save it. Without SLUG: the next unsolved exercise. Ctrl+C ends it."""
     session.require_jax()
-    asyncio.run(_watch(session, _chosen(session, slug)))
-    return ExitCode.DONE
+    return until_interrupted(_watch(session, _chosen(session, slug)))
 
 
 def _chosen(session: Session, slug: str | None) -> Exercise:
@@ -61,7 +60,7 @@ async def _check(session: Session, ladder: Ladder, exercise: Exercise) -> None:
     click.echo()
     show(session, verdict, source)
     if verdict.passed:
-        say("Passed. `kerneltutor next` names the next exercise.")
+        say(f"Passed. `{session.next_step('next')}` names the next exercise.")
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 import sys
-from traceback import extract_tb
+import traceback
+from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
@@ -33,7 +34,7 @@ class Oracle:
             linecache.cache[file.path] = (len(text), None, text.splitlines(keepends=True), file.path)
             exec(compile(text, file.path, "exec", dont_inherit=True), self._module.__dict__)
         except Exception as error:
-            raise BrokenOracle(f"{file.path} does not load: {type(error).__name__}: {error}") from error
+            raise BrokenOracle(f"{_place(file.path, error)}: the oracle does not load: {_words(error)}") from error
 
     @property
     def module(self) -> ModuleType:
@@ -70,15 +71,27 @@ class Oracle:
     def _call(self, name: str, *arguments: Any) -> Any:
         function = getattr(self._module, name, None)
         if function is None:
-            raise BrokenOracle(f"The oracle defines no {name}.")
+            raise BrokenOracle(f"{_name(str(self._module.__file__))}: the oracle defines no function `{name}`.")
         try:
             return function(*arguments)
         except Exception as error:
-            where = _place(error, self._module.__file__)
-            raise BrokenOracle(f"{name} of the oracle failed{where}: {type(error).__name__}: {error}") from error
+            place = _place(str(self._module.__file__), error)
+            raise BrokenOracle(f"{place}: `{name}` of the oracle failed: {_words(error)}") from error
 
 
-def _place(error: Exception, path: str | None) -> str:
-    """The last line of the oracle on the way to an error, in words."""
-    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path]
-    return f" in line {lines[-1]} of oracle.py" if lines else ""
+def _place(path: str, error: Exception) -> str:
+    """`file:line`: where in the oracle an error arose, or where Python could not read it."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f"{_name(path)}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return f"{_name(path)}:{lines[-1]}" if lines else _name(path)
+
+
+def _name(path: str) -> str:
+    """CHAPTER/EXERCISE/oracle.py: the same on every machine."""
+    return "/".join(PurePath(path).parts[-3:])
+
+
+def _words(error: Exception) -> str:
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -6,18 +6,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished
 from tutor.ladder.proof_cache import Proofs, key
-from tutor.protocol import PARENTS, STAGES, Record, StageName, Verdict
+from tutor.protocol import PARENTS, STAGES, Finding, Record, StageName, Verdict
 from tutor.sets.exercise import Exercise
 
 ProgramKind = Literal["reference", "starter", "right", "wrong", "zero", "answers"]
 MARGIN = 1.5
+BROKEN = "KT904"
+_STATUS = {"passed": "passes", "skipped": "was skipped", "unavailable": "cannot be run here", "error": "had an error"}
 AT_ONCE = 2
 """Programs that are judged at the same time: each waits for its slowest stage, and the other fills the gaps."""
 
@@ -68,7 +70,7 @@ def programs(exercise: Exercise) -> list[Program]:
     return found
 
 
-async def prove(ladder: Ladder, exercise: Exercise, proofs: Proofs | None = None) -> AsyncIterator[Proved]:
+async def prove(ladder: Ladder, exercise: Exercise, proofs: Proofs | None = None) -> AsyncGenerator[Proved]:
     """Run every program on public and hidden cases, two at a time, in order. What is in `proofs` is not run again."""
     slots = asyncio.Semaphore(AT_ONCE)
     tasks = [asyncio.create_task(_prove(ladder, exercise, program, proofs, slots)) for program in programs(exercise)]
@@ -131,8 +133,9 @@ def problem(program: Program, verdict: Verdict) -> str | None:
         return f"must fail at {program.stage} with {program.code}, but passes"
     stage = next((stage for stage in verdict.stages if stage.name == program.stage), None)
     if stage is None or stage.status != "failed":
-        status = stage.status if stage else "not there"
-        return f"must fail at {program.stage} with {program.code}, but that stage is {status}; {_what_failed(verdict)}"
+        status = stage.status if stage else "unavailable"
+        other = f" ({_what_failed(verdict)})" if status == "skipped" else ""
+        return f"must fail at {program.stage} with {program.code}, but that stage {_STATUS[status]}{other}"
     codes = sorted({found.code for found in stage.findings if found.severity == "error"})
     if program.code not in codes:
         return f"must fail at {program.stage} with {program.code}, but it says {', '.join(codes) or 'no code'}"
@@ -142,6 +145,17 @@ def problem(program: Program, verdict: Verdict) -> str | None:
         if others:
             return f"only {program.stage} must fail, but so does {others[0]}"
     return None
+
+
+def first_error(verdict: Verdict) -> tuple[StageName, Finding] | None:
+    """The first finding that is an error, and the stage that says it."""
+    return next(((s.name, found) for s in verdict.stages for found in s.findings if found.severity == "error"), None)
+
+
+def broken_exercise(verdict: Verdict) -> str | None:
+    """What is wrong with the exercise itself, which no program can help; None if a stage did not find that."""
+    found = [f for stage in verdict.stages if stage.status == "error" for f in stage.findings if f.code == BROKEN]
+    return found[0].message if found else None
 
 
 def margins(proved: list[Proved], rel_l2_bound: float) -> Margins:
@@ -178,10 +192,6 @@ def _worst(verdict: Verdict) -> float | None:
 
 
 def _what_failed(verdict: Verdict) -> str:
-    said = [
-        f"{stage.name} is {stage.status}"
-        + (f" ({', '.join(found.code for found in stage.findings)})" if stage.findings else "")
-        for stage in verdict.stages
-        if stage.status in ("failed", "error", "skipped")
-    ]
-    return "; ".join(said) or "nothing failed"
+    words = {"failed": "fails", "error": "could not be run"}
+    said = [f"{stage.name} {words[stage.status]}" for stage in verdict.stages if stage.status in words]
+    return " and ".join(said) or "nothing fails"

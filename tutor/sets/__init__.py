@@ -13,7 +13,7 @@ from tutor.sets.errors import (
     nearest,
 )
 from tutor.sets.exercise import Exercise, Expectation, WrongAnswer
-from tutor.sets.finding import find_set, locate_set, open_set
+from tutor.sets.finding import enclosing_set, find_set, locate_set, open_set
 from tutor.sets.loading import Broken, ExerciseSet, builtin_root, chapter_title, load_set
 from tutor.sets.manifest import ExerciseManifest, SetManifest
 from tutor.sets.workspace import Opened, Reset, Workspace, workspace_root, write_atomic
@@ -40,6 +40,7 @@ __all__ = [
     "builtin_root",
     "chapter_title",
     "did_you_mean",
+    "enclosing_set",
     "find_set",
     "load_set",
     "locate_set",

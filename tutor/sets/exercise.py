@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from tutor.findings import codes
 from tutor.protocol import STAGES, ArraySpec, CaseSpec, Figures, StageName, ToleranceSpec
 from tutor.sets.checks import check_exercise, check_hidden
-from tutor.sets.errors import ManifestError, Problem
+from tutor.sets.errors import ManifestError, Problem, did_you_mean
 from tutor.sets.locate import line_of
 from tutor.sets.manifest import ArrayEntry, CaseEntry, ExerciseManifest, HiddenManifest
 from tutor.sets.questions import with_kernels
@@ -206,9 +207,15 @@ def read_wrong(path: Path) -> WrongAnswer:
     """A wrong answer's header: `# expect: STAGE KTnnn [only]`, and the misconception on the second line."""
     lines = read_text(path).splitlines()
     match = _EXPECT.fullmatch(lines[0]) if lines else None
-    stage = next((s for s in STAGES if match and s == match["stage"]), None)
-    if match is None or stage is None:
+    if match is None:
         raise ManifestError(path, [Problem((), 'must begin with "# expect: STAGE KTnnn" (or "… only").', line=1)])
+    stage = next((s for s in STAGES if s == match["stage"]), None)
+    if stage is None:
+        named = match["stage"]
+        raise ManifestError(path, [Problem((), f'"{named}" is no stage.', did_you_mean(named, STAGES), line=1)])
+    if match["code"] not in codes():
+        near = did_you_mean(match["code"], codes())
+        raise ManifestError(path, [Problem((), f'there is no code "{match["code"]}".', near, line=1)])
     second = lines[1].lstrip("# ").strip() if len(lines) > 1 and lines[1].startswith("#") else ""
     if not second:
         raise ManifestError(path, [Problem((), "the second line must name the misconception, as a comment.", line=2)])

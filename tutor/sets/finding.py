@@ -76,6 +76,12 @@ def known_names() -> list[str]:
     return sorted(name for name in {*names, *ids} if name)
 
 
+def enclosing_set(folder: Path) -> Path | None:
+    """The root of the set that `folder` is, or is inside of; None if it is in none."""
+    home = folder.resolve()
+    return next((root for root in (home, *home.parents) if (root / "exercises" / "set.toml").is_file()), None)
+
+
 def set_id(root: Path) -> str | None:
     """The id of the set in a folder, or None if it has none that can be read."""
     try:

@@ -148,11 +148,17 @@ def _check_folders(root: Path, manifest: SetManifest, path: Path, text: str) -> 
         p.name for p in sorted((root / "exercises").iterdir())
         if p.is_dir() and _FOLDER.fullmatch(p.name) and p.name not in manifest.chapters
     ]  # fmt: skip
+    mistyped = [name for name in manifest.chapters if not (root / "exercises" / name).is_dir()]
     problems = [
-        Problem(("chapters",), f"leaves out the folder {name}.", did_you_mean(name, manifest.chapters))
-        for name in unknown
+        Problem(("chapters",), f"leaves out the folder {name}.", _chapter_hint(name, mistyped)) for name in unknown
     ]
     raise_problems(path, text, problems)
+
+
+def _chapter_hint(folder: str, mistyped: list[str]) -> str:
+    """The folder is there and is right; what may be mistyped is the name of a chapter without a folder."""
+    near = nearest(folder, mistyped)
+    return f'"{near}" has no folder: did you mean "{folder}"?' if near else f'Add "{folder}" to chapters.'
 
 
 def _check_late(loaded: ExerciseSet, path: Path, text: str) -> None:

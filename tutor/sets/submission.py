@@ -27,6 +27,8 @@ MANIFEST = "submission.json"
 MAX_MANIFEST = 1 << 20
 MAX_DOUBTS = 50
 _ID_LENGTH = 100
+_NOT_FIRST = (".", "-", "=", "+", "@")
+_NOT_IN_NAMES = '/\\:*?"<>|'
 
 
 class SubmittedFile(Record, frozen=True, kw_only=True):
@@ -92,11 +94,11 @@ def make_submission(
 
 
 def check_student(student: str) -> None:
-    """`SetError` if an id cannot be the name of a file."""
-    if not student.strip() or not student.isprintable() or "/" in student or "\\" in student or student[0] in ".-":
-        raise SetError(
-            f"{student!r} cannot be a student's id.", "It becomes a file's name: letters and digits are best."
-        )
+    """`SetError` if an id cannot be the name of a file everywhere, or is a formula to a spreadsheet."""
+    edges = student[:1] in _NOT_FIRST or student[-1:] in (".", "") or student != student.strip()
+    if edges or not student.isprintable() or any(sign in _NOT_IN_NAMES for sign in student):
+        hint = "It becomes a file's name and a cell of a table: letters and digits are best."
+        raise SetError(f"{student!r} cannot be a student's id.", hint)
     if len(student.encode()) > _ID_LENGTH:
         raise SetError(f"A student's id has at most {_ID_LENGTH} bytes.")
 
