@@ -57,10 +57,10 @@ REG = tarfile.REGTYPE
 def test_a_plain_archive_of_every_kind(tmp_path: Path) -> None:
     zipped = make_zip(tmp_path / "a.zip", ("deep/er/scale.py", b"x"), ("notes.txt", b"y"))
     tarred = make_tar(tmp_path / "a.tar", ("scale.py", REG, b"x"), mode="w")
-    gzipped = make_tar(tmp_path / "a.tar.gz", ("./work/scale.py", REG, b"x"))
+    gzipped = make_tar(tmp_path / "a.tar.gz", ("./mine/scale.py", REG, b"x"))
     assert found(read(zipped)) == {"deep/er/scale.py": b"x"}
     assert found(read(tarred)) == {"scale.py": b"x"}
-    assert found(read(gzipped)) == {"work/scale.py": b"x"}
+    assert found(read(gzipped)) == {"mine/scale.py": b"x"}
 
 
 @pytest.mark.parametrize(
