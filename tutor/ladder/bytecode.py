@@ -4,29 +4,48 @@ would compile JAX anew, which takes seconds."""
 from __future__ import annotations
 
 import asyncio
-import compileall
 import importlib.util
 import os
-import re
+import struct
 import sys
 from pathlib import Path
 
 import tutor
 from tutor.ladder.worker import clean_environment
 
-_NOT_OURS = re.compile(r"/builtin/")
+_NOT_OURS = "/builtin/"
 _done: set[str] = set()
 
 
 async def compile_ahead(module: str) -> None:
-    """Compile our own package where it has changed, and what `module` imports if it was never imported before."""
+    """Compile our own package where it has changed, and what `module` imports if it was never imported before.
+
+    Programs of their own do it, and not threads: they can be stopped at once when nobody waits any more."""
     if module in _done:
         return
-    _done.add(module)
     package = Path(tutor.__file__).parent
-    await asyncio.to_thread(compileall.compile_dir, package, quiet=2, rx=_NOT_OURS)
+    if os.access(package, os.W_OK) and await asyncio.to_thread(_stale, package):
+        await _run("-m", "compileall", "-q", "-x", _NOT_OURS, str(package))
     if _never_imported("jax"):
-        await _import_outside(module)
+        await _run("-m", module)  # the server, outside of the jail and with nothing to do
+    _done.add(module)
+
+
+def _stale(package: Path) -> bool:
+    """Whether a file of ours has no compiled file, or an older one."""
+    ours = (path for path in package.rglob("*.py") if _NOT_OURS not in path.as_posix())
+    return any(not _compiled(path) for path in ours)
+
+
+def _compiled(path: Path) -> bool:
+    """Whether the compiled file is of this source: its header holds the time and the size of it."""
+    try:
+        with Path(importlib.util.cache_from_source(str(path))).open("rb") as file:
+            header = file.read(16)
+        written = path.stat()
+    except OSError:
+        return False
+    return header[8:] == struct.pack("<II", int(written.st_mtime) & 0xFFFFFFFF, written.st_size & 0xFFFFFFFF)
 
 
 def _never_imported(package: str) -> bool:
@@ -39,10 +58,9 @@ def _never_imported(package: str) -> bool:
     return not compiled.exists() and os.access(folder, os.W_OK)
 
 
-async def _import_outside(module: str) -> None:
-    """Start the server once outside of the jail, with nothing to do."""
+async def _run(*arguments: str) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-m", module),
+        *(sys.executable, "-I", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
@@ -50,4 +68,9 @@ async def _import_outside(module: str) -> None:
         cwd="/",
         start_new_session=True,
     )
-    await process.wait()
+    try:
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
