@@ -14,6 +14,7 @@ from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.grade_words import notes_of, show, some
 from tutor.cli.progress_bar import counting
 from tutor.cli.session import Session, Verb, pass_session, say
+from tutor.cli.text import one_line
 from tutor.grade.changes import Change
 from tutor.grade.exports import export
 from tutor.grade.journal import Journal
@@ -114,6 +115,8 @@ async def proved_tier(ladder: Ladder, *, allow_weak: bool) -> Tier:
     except WorkerDied as error:
         raise Refused("workers", f"{error}: nothing was graded.", error.tail, ExitCode.OURS) from None
     say(f"Attempts run in {isolation.words}.")
+    for reason in isolation.why_not_better:
+        say(f"  No better one: {one_line(reason)}.")
     if isolation.tier == "C" and not allow_weak:
         message = "Attempts would only be held by limits here (tier C): a student's program could read your files."
         hint = "`kerneltutor doctor` says what is missing. With --allow-weak it is graded all the same."
