@@ -163,6 +163,18 @@ async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
         assert run.editor.cursor_location[0] == 15
 
 
+async def test_a_tab_takes_the_focus_as_it_opens(tmp_path: Path) -> None:
+    """Not a moment later: the view that is hidden would pass it on, and its tab would come back to the front."""
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.check()
+        await run.press("f8")
+        await run.until(lambda: run.one(JaxprView).has_focus)
+        run.main.action_tab("edit")
+        assert run.main.focused is run.editor
+        await run.until(lambda: run.editor.has_focus)
+        assert run.main._work.active == "edit"
+
+
 async def test_the_gutter_marks_what_lines_do_and_follows_edits(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.check()

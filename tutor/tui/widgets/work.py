@@ -95,9 +95,13 @@ class Work(Vertical):
         return self.query_one(_CONTENT[self.active]).has_focus if self.active in _CONTENT else False
 
     def open(self, name: str) -> None:
-        """Bring a tab to the front and give its content the focus."""
+        """Bring a tab to the front and give its content the focus.
+
+        The focus goes first. A tab that is hidden while it holds the focus passes it on to a neighbour within it,
+        and that would bring the hidden tab back to the front.
+        """
+        self.screen.set_focus(self.query_one(_CONTENT[name]), scroll_visible=False)
         self._tabs.active = name
-        self.call_after_refresh(self.query_one(_CONTENT[name]).focus, False)
 
     def focus_tabs(self) -> None:
         """Give the focus to the row of tabs."""
@@ -165,6 +169,8 @@ class Work(Vertical):
         if there:
             self._tabs.show_tab(name)
         else:
+            if self.active == name and self.content_focused:
+                self.screen.set_focus(self.query_one(Tabs), scroll_visible=False)
             self._tabs.hide_tab(name)
 
     def offers(self, name: str) -> bool:
