@@ -5,12 +5,13 @@ jnp answers are the exercise's own `xla.py`, once as it is and once with a kerne
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 
 from tutor.ladder.check import Ladder
-from tutor.ladder.proof import AT_ONCE, Program, Proved, judge
+from tutor.ladder.in_order import in_order
+from tutor.ladder.proof import Program, Proved, judge
 from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import StageName, Verdict
 from tutor.sets.exercise import Exercise
@@ -92,35 +93,22 @@ def attempts(exercise: Exercise) -> dict[str, str]:
     return made
 
 
-async def prove_zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncIterator[Proved]:
+def prove_zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncGenerator[Proved]:
     """Judge them all. Each must fail, by whichever stage."""
-    slots = asyncio.Semaphore(AT_ONCE)
-    tasks = [
-        asyncio.create_task(_try(ladder, exercise, name, source.encode(), proofs, slots))
-        for name, source in attempts(exercise).items()
-    ]
-    try:
-        for task in tasks:
-            yield await task
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    made = attempts(exercise).items()
+    return in_order([partial(_try, ladder, exercise, name, source.encode(), proofs) for name, source in made])
 
 
-async def _try(
-    ladder: Ladder, exercise: Exercise, name: str, source: bytes, proofs: Proofs, slots: asyncio.Semaphore
-) -> Proved:
+async def _try(ladder: Ladder, exercise: Exercise, name: str, source: bytes, proofs: Proofs) -> Proved:
     program = Program("zero", name)
     proof = key(exercise, source, "zero")
     kept = proofs.find(proof, Verdict)
     if kept is not None:
         return Proved(program, None, kept, kept=True)
     path = str(Path(exercise.solutions) / "zero_effort.py")
-    async with slots:
-        verdict = await judge(ladder, exercise, source, path, _QUICK)
-        if verdict.passed:
-            verdict = await judge(ladder, exercise, source, path, None)
+    verdict = await judge(ladder, exercise, source, path, _QUICK)
+    if verdict.passed:
+        verdict = await judge(ladder, exercise, source, path, None)
     problem = _problem(verdict)
     if problem is None:
         proofs.keep(proof, verdict)
