@@ -60,7 +60,7 @@ async def test_a_picture_shows_where_the_block_is(tmp_path: Path) -> None:
         await run.check()
         await opened(run, "f9", "grid")
         run.one(GridView).go_to(37)
-        await run.pilot.pause()
+        await run.settle()
         lines = run.lines()
         at = next(i for i, line in enumerate(lines) if "a_ref" in line)
         assert "(1, 5) fetched" in lines[at + 2] and "(1, 0) kept" in lines[at + 2]
