@@ -150,6 +150,15 @@ async def test_yours_beside_an_earlier_attempt(tmp_path: Path, size) -> None:
         assert run.one(CompareView).size.width
 
 
+async def test_a_set_without_solutions_promises_none(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(right)) as run:
+        await run.check()
+        await run.press("d")
+        await run.until(lambda: "Compare yours with what?" in run.text())
+        assert "This copy of the set has no solutions." in run.text()
+        assert "once your attempt has passed" not in run.text() and "The reference solution" not in run.text()
+
+
 async def test_the_reference_is_offered_only_when_it_may_be_seen(tmp_path: Path) -> None:
     reference = tmp_path / "reference.py"
     reference.write_text("import jax  # the reference [/x]\n")
