@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.judge.compiling import needs_libtpu
+from tests.warm import Warm
 from tutor.ladder.bench import bench_exercise
 from tutor.ladder.check import Ladder
 from tutor.ladder.measured import Measured, measure_on
@@ -31,7 +32,7 @@ def small(exercise: Exercise) -> Subject:
 
 
 @needs_libtpu
-async def test_what_is_measured_decides(exercise: Exercise) -> None:
+def test_what_is_measured_decides(exercise: Exercise, warm: Warm) -> None:
     """The estimate finds larger blocks faster; a machine that says otherwise is believed. One choice is not timed."""
     asked: list[dict[str, object]] = []
 
@@ -42,15 +43,12 @@ async def test_what_is_measured_decides(exercise: Exercise) -> None:
             return Measured(reason="the numbers are wrong")
         return Measured(float(static["bm"]), 1.0)  # type: ignore[arg-type]
 
-    ladder = Ladder()
-    last: Sweep | None = None
-    try:
+    async def work(ladder: Ladder) -> list[Sweep]:
         wanted = Wanted({"bm": [32, 64, 192], "bn": [128, 512]})
-        async for picture in tune(ladder.runs(small(exercise)), wanted, measure):
-            last = picture
-    finally:
-        await ladder.aclose()
-    assert last is not None and last.complete
+        return [picture async for picture in tune(ladder.runs(small(exercise)), wanted, measure)]
+
+    last = warm.do(work)[-1]
+    assert last.complete
     assert asked[0] == {"bm": 64, "bn": 128}, "the attempt as it is called comes first"
     first = best(last, "v5e")
     assert first is not None and first.values == {"bm": 32, "bn": 128} and first.device_us == 32.0
@@ -58,11 +56,7 @@ async def test_what_is_measured_decides(exercise: Exercise) -> None:
 
 
 @needs_libtpu
-async def test_on_a_device(exercise: Exercise) -> None:
-    ladder = Ladder()
-    try:
-        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, measure_on("cpu"))
-    finally:
-        await ladder.aclose()
+def test_on_a_device(exercise: Exercise, warm: Warm) -> None:
+    (row,) = warm.do(lambda ladder: bench_exercise(ladder.runs(small(exercise)), exercise, measure_on("cpu")))
     assert row.reference is not None and row.xla is not None
     assert row.reference_us and row.xla_us and row.reference_us > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tutor.ladder.check import Ladder
-from tutor.ladder.events import CaseFinished, CheckFinished, StageFinished
+from tutor.ladder.first_failure import QUICK, first_failure
 from tutor.ladder.in_order import in_order
 from tutor.ladder.mutants import Mutant, mutants
 from tutor.ladder.proof_cache import Proofs, key
@@ -20,8 +19,6 @@ from tutor.sets.exercise import Exercise
 from tutor.sets.reading import read_manifest
 
 KILL_SHARE = 0.95
-QUICK: tuple[StageName, ...] = ("load", "trace", "interpret", "structure")
-"""What nearly every mutant dies of. The dearer stages are asked about its survivors only."""
 FILE = "mutants.toml"
 
 
@@ -118,25 +115,9 @@ async def _judged(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Pr
         return msgspec.structs.replace(kept, name=mutant.name, kept=True)
     rest = tuple(stage for stage in STAGES if stage in ladder.stages(exercise) and stage not in (*QUICK, "device"))
     path = str(Path(exercise.solutions) / "mutant.py")
-    outcome = await _first_failure(ladder, exercise, mutant, path, QUICK)
-    if outcome.stage is None:
-        outcome = await _first_failure(ladder, exercise, mutant, path, ("load", "trace", *rest))
+    failure = await first_failure(ladder, exercise, source, path, QUICK)
+    if failure is None:
+        failure = await first_failure(ladder, exercise, source, path, ("load", "trace", *rest))
+    outcome = Killed(mutant.name, failure.stage, failure.code) if failure else Killed(mutant.name, None, None)
     proofs.keep(name, outcome)
     return outcome
-
-
-async def _first_failure(
-    ladder: Ladder, exercise: Exercise, mutant: Mutant, path: str, stages: tuple[StageName, ...]
-) -> Killed:
-    """The first case or stage that fails, in the order in which they end; everything else is stopped then."""
-    events = ladder.check(exercise, mutant.source.encode(), path, only=stages, hidden=True)
-    async with contextlib.aclosing(events):
-        async for event in events:
-            if isinstance(event, CaseFinished) and event.case.status == "failed":
-                return Killed(mutant.name, event.stage, None)
-            if isinstance(event, StageFinished) and event.result.status in ("failed", "error"):
-                code = next((f.code for f in event.result.findings if f.severity == "error"), None)
-                return Killed(mutant.name, event.result.name, code)
-            if isinstance(event, CheckFinished):
-                break
-    return Killed(mutant.name, None, None)

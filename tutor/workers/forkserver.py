@@ -318,7 +318,6 @@ def _child(handler: Handler, data: bytes, jail: Jail, home: Path, server: int, r
     """Everything a forked child does. It leaves by `os._exit`, so nothing of the server runs twice."""
     code = 0
     try:
-        gc.unfreeze()
         job = msgspec.msgpack.decode(data, type=Job)
         limits = job.limits
         confine.confine(limits, jail, home, server, {replies}, output)
