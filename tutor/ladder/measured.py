@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from tutor.ladder.chip import find_device
 from tutor.ladder.device import time_on
-from tutor.ladder.runs import Runs
+from tutor.ladder.runs import Failed, Runs
 
 
 class Measured(NamedTuple):
@@ -30,7 +30,10 @@ def measure_on(platform: Literal["cpu", "tpu"]) -> Measure:
     """Measure on this platform: numbers are checked first, and a wrong result has no time."""
 
     async def measure(runs: Runs) -> Measured:
-        result, timing = await time_on(runs, platform)
+        try:
+            result, timing = await time_on(runs, platform)
+        except Failed as failed:  # the oracle, say: what was estimated is worth having without it
+            return Measured(reason=str(failed))
         if timing is None:
             said = next((found.message for found in result.findings if found.severity == "error"), None)
             return Measured(reason=result.reason or said or "nothing was measured")
