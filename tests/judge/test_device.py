@@ -12,14 +12,14 @@ from tests.unit.test_speed_words import TIMING
 from tutor.ladder import chip
 from tutor.ladder.check import Ladder
 from tutor.ladder.device import device_stage, no_answer, time_on, with_roof
-from tutor.ladder.device_process import environment_for, run_on_device
+from tutor.ladder.device_process import Outcome, environment_for, run_on_device
 from tutor.ladder.runs import Failed
 from tutor.ladder.subject import subject
 from tutor.ladder.timed_case import Lowered
 from tutor.ladder.truth import Truth, too_large
 from tutor.protocol import ArraySpec, CaseSpec, Operations, ToleranceSpec
 from tutor.sets import builtin_root, load_set
-from tutor.wire import Broken, DeviceJob, OracleFile, Repeated, Timed
+from tutor.wire import Broken, DeviceJob, OracleFile, Repeated, Timed, Unopened
 from tutor.workers.arrays import pack
 
 SEED = 11
@@ -59,12 +59,12 @@ async def test_wrong_numbers_are_never_timed():
     assert [found.code for found in result.findings] == ["KT701"]
 
 
-async def stage_on(monkeypatch, dev, proc):
-    """The `device` stage on a made-up machine, of which nothing may be timed."""
-    found = chip.devices(dev, proc)
+async def stage_on(monkeypatch, dev, proc, timed=None):
+    """The `device` stage on a made-up machine, of which nothing may be timed unless `timed` stands for that."""
     monkeypatch.setattr("tutor.ladder.device.find_device", lambda: chip.find_device(dev))
-    monkeypatch.setattr("tutor.ladder.device.devices", lambda: found)
-    monkeypatch.setattr("tutor.ladder.device.time_on", None)
+    monkeypatch.setattr("tutor.ladder.device.devices", lambda: chip.devices(dev, proc))
+    monkeypatch.setattr("tutor.ladder.device.OURS_SECONDS", 0.1)
+    monkeypatch.setattr("tutor.ladder.device.time_on", timed)
     return await device_stage(None)
 
 
@@ -83,6 +83,43 @@ async def test_who_holds_the_tpu_is_named_and_fails_nobody(monkeypatch, tmp_path
     assert result.reason == "the TPU is held by process 20 (python3 train.py); nothing is timed until it lets go"
     (found,) = result.findings
     assert (found.code, found.severity) == ("KT704", "note")
+
+
+async def test_a_timing_of_ours_that_lets_go_is_waited_for(monkeypatch, tmp_path):
+    """A newer save stops the older check, and its runner takes a moment to let the chip go."""
+    dev, proc = make_devices(tmp_path / "dev"), tmp_path / "proc"
+    make_process(proc, 20, "python3", [dev / "accel0"], ["/usr/bin/python3", "-P", "-m", "tutor.judge.device"])
+    result, _ = await stage_on(monkeypatch, dev, proc)
+    assert result.reason == (
+        "the TPU is held by process 20 (another timing of the tutor's); nothing is timed until it lets go"
+    )
+    timed = []
+
+    async def time_on(runs, platform, variables):
+        timed.append((platform, dict(variables)))
+        return result, None
+
+    async def sleep(seconds):
+        (proc / "20" / "fd" / "0").unlink()
+
+    monkeypatch.setattr("tutor.ladder.device.asyncio.sleep", sleep)
+    await stage_on(monkeypatch, dev, proc, time_on)
+    assert timed == [("tpu", {})]
+
+
+async def test_one_of_several_chips_is_asked_for_and_if_need_be_all(monkeypatch, tmp_path):
+    """The runner of a made-up machine cannot be started with one chip, and can with all."""
+    asked = []
+
+    async def run(job, truth, environment):
+        asked.append(environment.get("TPU_VISIBLE_CHIPS"))
+        return Outcome(Unopened("no such chip") if asked[-1] else Timed(None, [], "it ran"), [])
+
+    monkeypatch.setattr("tutor.ladder.device.run_on_device", run)
+    monkeypatch.setattr("tutor.ladder.device.time_on.__defaults__", ({"TPU_VISIBLE_CHIPS": "0"},))
+    result, _ = await timed_with(tmp_path, "2", monkeypatch)
+    assert asked == ["0", None]
+    assert result.reason == "it ran"
 
 
 SPY = """

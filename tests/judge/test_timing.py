@@ -61,6 +61,15 @@ def test_the_interval_can_miss():
     assert covered < 60
 
 
+def test_what_a_call_costs_is_in_the_ratio():
+    """Why a loop twice as long is not a program of ratio 2 (`benchmarks/timing.py`): the interval is right about the
+    calls, and so it tells their ratio from the programs'."""
+    noise = Noise(own=0.01, stalls=0.01, call=5.0)
+    made = [timed(NoisyMachine(2.0, np.random.default_rng(seed), noise), seed + 1000) for seed in range(30)]
+    assert sum(got.low <= 205 / 105 <= got.high for got in made) >= 28
+    assert sum(got.low <= 2.0 <= got.high for got in made) < 5
+
+
 def test_who_goes_first_is_worth_nothing():
     got = timed(NoisyMachine(1.0, np.random.default_rng(0), Noise(second=0.3)), 1)
     assert got.low < 1 < got.high
@@ -462,6 +471,9 @@ def named(name):
 
 
 TPU_PROFILE = """
+planes { name: "/device:TPU:0 SparseCore 0" lines { name: "XLA Modules"
+  events { metadata_id: 1 offset_ps: 0 duration_ps: 66000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
 planes { name: "/device:TPU:1" lines { name: "XLA Modules"
   events { metadata_id: 1 offset_ps: 0 duration_ps: 77000000 } }
   event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
@@ -485,6 +497,29 @@ def test_a_profile_of_a_tpu_is_read_from_the_line_of_programs_of_the_first_chip(
     calls = read_calls(ProfileData.text_proto_to_serialized_xspace(TPU_PROFILE))
     assert [(one.name, one.us) for one in calls] == [("kt_attempt", 52.5), ("_renewed", 9.0), ("kt_reference", 41.0)]
     assert times_of(calls, ["kt_attempt", "kt_reference"]) == [52.5, 41.0]
+
+
+def test_the_profile_of_a_chip_that_is_not_the_first():
+    """Where all chips are open, those that ran nothing may have a plane without programs."""
+    from jax.profiler import ProfileData
+
+    text = """
+planes { name: "/device:TPU:0" lines { name: "Steps" } }
+planes { name: "/device:TPU:10" lines { name: "XLA Modules" events { metadata_id: 1 duration_ps: 7000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_other(1)" } } }
+planes { name: "/device:TPU:2" lines { name: "XLA Modules" events { metadata_id: 1 duration_ps: 9000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
+"""
+    (only,) = read_calls(ProfileData.text_proto_to_serialized_xspace(text))
+    assert only.name == "kt_attempt"
+
+
+def test_a_profile_without_the_line_of_programs_says_nothing():
+    from jax.profiler import ProfileData
+
+    text = 'planes { name: "/device:TPU:0" lines { name: "XLA Ops" events { metadata_id: 1 duration_ps: 5000000 } } }'
+    assert read_calls(ProfileData.text_proto_to_serialized_xspace(text)) == []
+    assert times_of([], ["kt_attempt"]) is None, "and the wall clock is taken"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -12,6 +15,7 @@ from tutor.findings import finding
 from tutor.ladder.chip import devices, find_device, in_words, local_chip
 from tutor.ladder.device_process import Lost, environment_for, run_on_device
 from tutor.ladder.limits import advice
+from tutor.ladder.one_chip import Choice, choose
 from tutor.ladder.runs import Runs
 from tutor.ladder.speed_words import timed_findings
 from tutor.ladder.timed_case import Lowered, integer_values, lowered
@@ -23,22 +27,36 @@ from tutor.roof import chip_of, roof
 from tutor.wire import Broken, DeviceJob, Timed, Unopened
 
 BUDGET_SECONDS = 5.0
+OURS_SECONDS = 15.0
+"""A runner that is killed has let the chip go after this time, or never will."""
 
 
 async def device_stage(runs: Runs) -> tuple[StageResult, Timing | None]:
     """Time the attempt beside the reference. Without a TPU, or with one that is taken, nothing is claimed."""
     if find_device() is None:
         return stage_result("device", status="unavailable", reason="no TPU on this machine"), None
-    if holders := devices().holders:
-        words = " and ".join(map(in_words, holders))
+    choice = await _a_free_chip()
+    if choice.held_by:
+        words = " and ".join(map(in_words, choice.held_by))
         reason = f"the TPU is held by {words}; nothing is timed until it lets go"
         found = finding("KT704", f"The TPU is held by {words}.", severity="note")
         return stage_result("device", [found], status="unavailable", reason=reason), None
-    return await time_on(runs, "tpu")
+    return await time_on(runs, "tpu", choice.variables)
 
 
-async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageResult, Timing | None]:
-    """Export both programs for `platform`, let the runner check and time them, and say what came of it."""
+async def _a_free_chip() -> Choice:
+    """A chip that nobody holds. A runner of ours that was stopped just now is waited for."""
+    end = time.monotonic() + OURS_SECONDS
+    while (choice := choose(devices(), local_chip(), os.environ)).ours and time.monotonic() < end:
+        await asyncio.sleep(0.2)
+    return choice
+
+
+async def time_on(
+    runs: Runs, platform: Literal["cpu", "tpu"], variables: Mapping[str, str] = MappingProxyType({})
+) -> tuple[StageResult, Timing | None]:
+    """Export both programs for `platform`, let the runner check and time them, and say what came of it. `variables` say
+    which chip the runner is to open; where that does not work, it tries once more without them."""
     began = time.monotonic()
     subject = runs.subject
     case = subject.time_case
@@ -70,7 +88,10 @@ async def time_on(runs: Runs, platform: Literal["cpu", "tpu"]) -> tuple[StageRes
         budget_seconds=BUDGET_SECONDS,
         chip=(chips or subject.chips)[0] if platform == "tpu" else None,
     )
-    outcome = await run_on_device(job, truth, environment_for(job, os.environ))
+    environment = environment_for(job, os.environ)
+    outcome = await run_on_device(job, truth, {**environment, **variables})
+    if variables and isinstance(outcome.answer, Unopened) and not devices().holders:
+        outcome = await run_on_device(job, truth, environment)
     answer = outcome.answer
     if isinstance(answer, Timed) and answer.timing is not None:
         wrong = await recheck(runs, subject.oracle, case, job.tolerance, outcome.repeats)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, NamedTuple
 
 from tutor.ladder.chip import find_device
-from tutor.ladder.device import time_on
+from tutor.ladder.device import device_stage, time_on
 from tutor.ladder.runs import Failed, Runs
 
 
@@ -31,7 +31,7 @@ def measure_on(platform: Literal["cpu", "tpu"]) -> Measure:
 
     async def measure(runs: Runs) -> Measured:
         try:
-            result, timing = await time_on(runs, platform)
+            result, timing = await (device_stage(runs) if platform == "tpu" else time_on(runs, platform))
         except Failed as failed:  # the oracle, say: what was estimated is worth having without it
             return Measured(reason=str(failed))
         if timing is None:

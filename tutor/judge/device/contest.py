@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tutor.judge.device.clock import Program, profiled, wall_us
+from tutor.judge.device.clock import Program, WallClock, profiled, wall_us
 from tutor.judge.device.fresh import FreshInputs, Poison
 from tutor.judge.device.profile import times_of
 from tutor.judge.device.protocol import Pair, Repeat
@@ -52,7 +52,7 @@ class Contest:
         rng: np.random.Generator,
         *,
         keep: int = 3,
-        timed: Callable[[Program, Sequence[Any]], tuple[Any, float]] = wall_us,
+        timed: WallClock = wall_us,
     ) -> None:
         self.clock: Literal["device", "wall"] = "wall"
         self.kept: list[Kept] = []

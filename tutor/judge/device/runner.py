@@ -14,7 +14,7 @@ import numpy as np
 
 from tutor.findings import finding
 from tutor.judge.compare import Comparison, compare
-from tutor.judge.device.clock import Program, dispatch_us, empty_program
+from tutor.judge.device.clock import Program, WallClock, dispatch_us, empty_program, wall_us
 from tutor.judge.device.contest import ATTEMPT, REFERENCE, ClockLost, Contest, Kept, NotThere, arrays_of
 from tutor.judge.device.fresh import FreshInputs, Poison
 from tutor.judge.device.interval import spread
@@ -97,12 +97,17 @@ class Bench:
         self._kept: list[Kept] = []
 
     def run(
-        self, budget_seconds: float, *, profiler: bool = True, doing: Callable[[Step], None] = lambda _: None
+        self,
+        budget_seconds: float,
+        *,
+        profiler: bool = True,
+        doing: Callable[[Step], None] = lambda _: None,
+        timed: WallClock = wall_us,
     ) -> Timed:
         """Check, time, and hold what was timed against the reference. `doing` is told what comes next. The timing
         counts once the judge has found `repeats` to be right."""
         try:
-            return self._run(budget_seconds, profiler, doing)
+            return self._run(budget_seconds, profiler, doing, timed)
         except NotThere:
             message = "The program gave something that is no array of this device, so nobody knows when it is done."
             return Timed(None, [finding("KT706", message, case=self._case.name)], reason=message)
@@ -114,7 +119,7 @@ class Bench:
             inputs = dict(zip(names, map(np.asarray, self._fresh.of(kept.number)), strict=True))
             yield Repeated(kept.number, pack(inputs), pack(numbered(kept.outputs)))
 
-    def _run(self, budget_seconds: float, profiler: bool, doing: Callable[[Step], None]) -> Timed:
+    def _run(self, budget_seconds: float, profiler: bool, doing: Callable[[Step], None], timed: WallClock) -> Timed:
         doing("attempt")
         first = self._fresh.plain()
         try:
@@ -136,7 +141,7 @@ class Bench:
             return Timed(None, [finding("KT904", message, case=self._case.name)], reason="the reference is wrong here")
         doing("time")
         keep = max(1, min(KEPT, KEPT_BYTES // sum(array.nbytes for array in [*first, *got])))
-        contest = Contest(self._attempt, self._reference, self._fresh, Poison(got), self._rng, keep=keep)
+        contest = Contest(self._attempt, self._reference, self._fresh, Poison(got), self._rng, keep=keep, timed=timed)
         contest.warm_up(WARM_UP, profiler=profiler)
         try:
             sampled = compare_times(contest.measure, self._rng, budget_seconds=budget_seconds)
