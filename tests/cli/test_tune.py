@@ -144,3 +144,22 @@ def test_a_table_without_estimates_never_invents_one() -> None:
     )
     assert "one, plain JAX: the program calls its parts in a loop" in text and "rough" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_an_estimate_is_never_compared_with_a_time() -> None:
+    """Measured 20 and 40, estimated 100 and 10: each pair says something else, and the text says which is which."""
+    kernel, jax = (
+        Schedule(100.0, 1.0, "memory", 1, 0.5, 0.0, {}, []),
+        Schedule(10.0, 1.0, "memory", 1, 0.5, 0.0, {}, []),
+    )
+    rows = [
+        Benched("one", "v5e", "large", kernel, jax, reference_us=20.0, xla_us=40.0),
+        Benched("two", "v5e", "large", kernel, jax, reference_us=20.0, measured_reason="wrong numbers"),
+    ]
+    text = render_bench(Bench(set="s", chips=["v5e"], rows=rows), width=120)
+    assert re.search(r"kernel est\. +JAX est\. +measured +JAX meas\.", text)
+    assert re.search(r"one .*2 times faster, measured", text)
+    assert re.search(r"two .*10 times slower, est\.", text)
+    assert "two: not measured: wrong numbers" in text and "what was measured is named so" in text
+    alone = render_bench(Bench(set="s", chips=["v5e"], rows=[Benched("two", "v5e", "large", kernel, jax)]), width=80)
+    assert "measured" not in alone and "how estimates of XLA's own" in " ".join(alone.split())

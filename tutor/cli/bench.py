@@ -15,6 +15,7 @@ from tutor.cli.errors import ExitCode, Refused
 from tutor.cli.render_bench import render_bench
 from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.check import Ladder
+from tutor.ladder.chip import chips_here
 from tutor.ladder.compiler import NoCompiler
 from tutor.protocol import Bench
 from tutor.sets import Exercise
@@ -22,7 +23,9 @@ from tutor.sets import Exercise
 
 @click.command("bench", cls=Verb)
 @click.argument("slugs", type=SLUG, metavar="[SLUG]…", nargs=-1)
-@click.option("--chip", metavar="NAMES", help="Estimate for these chips, instead of the set's first.")
+@click.option(
+    "--chip", metavar="NAMES", help="Estimate for these chips, instead of this machine's, or the set's first."
+)
 @json_option
 @pass_session
 def bench(session: Session, slugs: tuple[str, ...], chip: str | None, as_json: bool) -> int:
@@ -31,7 +34,7 @@ def bench(session: Session, slugs: tuple[str, ...], chip: str | None, as_json: b
     exercises = [exercise for exercise in wanted if exercise.kind == "kernel" and exercise.reference is not None]
     if not exercises:
         raise Refused("nothing_to_bench", "There is no reference solution of a kernel to look at.")
-    chips = chips_named(chip) or session.set.manifest.chips[:1]
+    chips = chips_named(chip) or chips_here(session.set.manifest.chips)
     table, interrupted = asyncio.run(_bench(session.set.id, exercises, tuple(chips)))
     if as_json:
         show_json(table)

@@ -27,7 +27,9 @@ from tutor.sets import Exercise
 @click.command("tune", cls=Verb)
 @click.argument("slug", type=SLUG)
 @click.argument("file", required=False)
-@click.option("--chip", metavar="NAMES", help="Estimate for these chips, instead of the exercise's first.")
+@click.option(
+    "--chip", metavar="NAMES", help="Estimate for these chips, instead of this machine's, or the exercise's first."
+)
 @click.option(
     "--param", "params", metavar="NAME=N,N,…", multiple=True, help="Try these values; what is not named stays."
 )

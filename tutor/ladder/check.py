@@ -12,7 +12,7 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.ladder.bench import bench
-from tutor.ladder.chip import find_device
+from tutor.ladder.chip import chips_here, find_device
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.device import device_stage
@@ -142,10 +142,10 @@ class Ladder:
     ) -> AsyncGenerator[Sweep]:
         """Try block sizes for an attempt: each answer is the sweep so far. `CannotTune` if it has none to try.
 
-        Without `chips` it is for the exercise's first. Closing the iterator stops every run of it."""
+        Without `chips` it is for the chip of this machine, or the exercise's first. Closing the iterator stops every run of it."""
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
-        judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
+        judged = subject(exercise, source, str(path), chips=chips or chips_here(exercise.chips))
         async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self._new_compiler)) as pictures:
             async for picture in pictures:
                 yield picture

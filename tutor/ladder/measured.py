@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, NamedTuple
 
-from tutor.ladder.chip import find_device
+from tutor.ladder.chip import find_device, local_chip
 from tutor.ladder.device import device_stage, time_on
 from tutor.ladder.runs import Failed, Runs
 
@@ -21,9 +21,24 @@ class Measured(NamedTuple):
 type Measure = Callable[[Runs], Awaitable[Measured]]
 
 
-def measure_here() -> Measure | None:
+class Here(NamedTuple):
+    """What measures, and the chip that it measures on; None where that is known only when it has been opened."""
+
+    measure: Measure
+    chip: str | None = None
+
+    def row(self, chips: Sequence[str]) -> str | None:
+        """Which of the chips that estimates are for has these times; None if it is none of them."""
+        return self.chip if self.chip in chips else None if self.chip is not None else next(iter(chips), None)
+
+    def why_not(self, chips: Sequence[str]) -> str:
+        """Why nothing is measured where `row` is None."""
+        return f"the chip of this machine is {self.chip}, and the table is about {', '.join(chips)}"
+
+
+def measure_here() -> Here | None:
     """How this machine measures; None without a TPU."""
-    return measure_on("tpu") if find_device() is not None else None
+    return Here(measure_on("tpu"), local_chip()) if find_device() is not None else None
 
 
 def measure_on(platform: Literal["cpu", "tpu"]) -> Measure:
