@@ -142,7 +142,8 @@ class Ladder:
     ) -> AsyncGenerator[Sweep]:
         """Try block sizes for an attempt: each answer is the sweep so far. `CannotTune` if it has none to try.
 
-        Without `chips` it is for the chip of this machine, or the exercise's first. Closing the iterator stops every run of it."""
+        Without `chips` it is for the chip of this machine, or the exercise's first. Closing the iterator stops every
+        run of it."""
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
         judged = subject(exercise, source, str(path), chips=chips or chips_here(exercise.chips))

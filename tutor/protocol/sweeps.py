@@ -53,8 +53,8 @@ class Benched(Record, frozen=True):
     """One exercise on one chip: the reference, and the same function in plain JAX (`xla.py`), for the timing case.
 
     The schedules are estimates, and the reasons say why there is none. `floor_us`: no program of this function takes
-    less, by the chip's peak rates. The other `_us` are measured beside each other, on a TPU only; `measured_reason` says
-    why they were not."""
+    less, by the chip's peak rates. The other `_us` are measured beside each other, on a TPU only;
+    `measured_reason` says why they were not."""
 
     exercise: str
     chip: str
