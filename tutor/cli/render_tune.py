@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from tutor.cli.text import cut, one_line, paint, plain, table, wrap
 from tutor.ladder.sweep_picture import Row, conclusion, head, heat, heat_lines, last_words, rows, title, was_cut
@@ -13,7 +14,8 @@ _COLOURS = {"overflow": "red", "refused": "red", "unavailable": "yellow"}
 
 def render_sweep(sweep: Sweep, *, width: int = 80, color: bool = False) -> str:
     """The whole sweep. Lines are at most `width` wide where the table allows it."""
-    lines = [paint(f"{one_line(sweep.exercise or '')}, case {one_line(sweep.case)}", "bold", color)]
+    name = sweep.exercise or Path(sweep.attempt.path).name
+    lines = [paint(f"{one_line(name)}, case {one_line(sweep.case)}", "bold", color)]
     lines += [*wrap(_tried(sweep), width)]
     for chip in sweep.chips:
         lines += [

@@ -63,14 +63,15 @@ class Ladder:
         self.stage = stage or JailedWorker(STAGE, isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
         self._isolation = isolation
-        self.compiler = self._new_compiler()
+        self.compiler = self.new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._figures: dict[bytes, list[Figures]] = {}
         count = max(2, os.cpu_count() or 2)
         self._slots = asyncio.Semaphore(count)
         self._most = count - 1 if shared else None
 
-    def _new_compiler(self) -> Compiler:
+    def new_compiler(self) -> Compiler:
+        """One more compile server, which its user ends."""
         return Compiler(JailedWorker("tutor.judge.compile", self._isolation))
 
     def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
@@ -147,7 +148,7 @@ class Ladder:
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
         judged = subject(exercise, source, str(path), chips=chips or chips_here(exercise.chips))
-        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self._new_compiler)) as pictures:
+        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self.new_compiler)) as pictures:
             async for picture in pictures:
                 yield picture
 
