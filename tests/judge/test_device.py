@@ -11,8 +11,9 @@ from tests.unit.test_chip import make_devices, make_process
 from tests.unit.test_speed_words import TIMING
 from tutor.ladder import chip
 from tutor.ladder.check import Ladder
-from tutor.ladder.device import device_stage, no_answer, time_on, with_roof
+from tutor.ladder.device import a_free_chip, any_device, device_stage, held, no_answer, time_on, with_roof
 from tutor.ladder.device_process import Outcome, environment_for, run_on_device
+from tutor.ladder.one_chip import Choice
 from tutor.ladder.runs import Failed
 from tutor.ladder.subject import subject
 from tutor.ladder.timed_case import Lowered
@@ -85,29 +86,35 @@ async def test_who_holds_the_tpu_is_named_and_fails_nobody(monkeypatch, tmp_path
     assert (found.code, found.severity) == ("KT704", "note")
 
 
-async def test_a_timing_of_ours_that_lets_go_is_waited_for(monkeypatch, tmp_path):
+async def test_a_timing_of_ours_is_waited_for(monkeypatch, tmp_path):
     """A newer save stops the older check, and its runner takes a moment to let the chip go."""
     dev, proc = make_devices(tmp_path / "dev"), tmp_path / "proc"
     make_process(proc, 20, "python3", [dev / "accel0"], ["/usr/bin/python3", "-P", "-m", "tutor.judge.device"])
-    result, _ = await stage_on(monkeypatch, dev, proc)
-    assert result.reason == (
+    asked = []
+
+    async def time_on(runs, platform, a_device):
+        asked.append(a_device)
+        return None, None
+
+    await stage_on(monkeypatch, dev, proc, time_on)
+    assert asked == [a_free_chip], "it is no reason to give up"
+    assert held(await a_free_chip()).reason == (
         "the TPU is held by process 20 (another timing of the tutor's); nothing is timed until it lets go"
     )
-    timed = []
-
-    async def time_on(runs, platform, variables):
-        timed.append((platform, dict(variables)))
-        return result, None
 
     async def sleep(seconds):
         (proc / "20" / "fd" / "0").unlink()
 
+    monkeypatch.setattr("tutor.ladder.device.OURS_SECONDS", 60.0)
     monkeypatch.setattr("tutor.ladder.device.asyncio.sleep", sleep)
-    await stage_on(monkeypatch, dev, proc, time_on)
-    assert timed == [("tpu", {})]
+    assert await a_free_chip() == Choice({}, [])
 
 
-async def test_one_of_several_chips_is_asked_for_and_if_need_be_all(monkeypatch, tmp_path):
+async def first_chip():
+    return Choice({"TPU_VISIBLE_CHIPS": "0"}, [])
+
+
+async def test_one_of_several_chips_is_asked_for_and_if_need_be_all(monkeypatch):
     """The runner of a made-up machine cannot be started with one chip, and can with all."""
     asked = []
 
@@ -116,10 +123,19 @@ async def test_one_of_several_chips_is_asked_for_and_if_need_be_all(monkeypatch,
         return Outcome(Unopened("no such chip") if asked[-1] else Timed(None, [], "it ran"), [])
 
     monkeypatch.setattr("tutor.ladder.device.run_on_device", run)
-    monkeypatch.setattr("tutor.ladder.device.time_on.__defaults__", ({"TPU_VISIBLE_CHIPS": "0"},))
-    result, _ = await timed_with(tmp_path, "2", monkeypatch)
+    result, _ = await timed_with("2", monkeypatch, first_chip)
     assert asked == ["0", None]
-    assert result.reason == "it ran"
+    assert (result.status, result.reason) == ("unavailable", "it ran")
+
+
+async def test_a_chip_that_was_taken_meanwhile(monkeypatch):
+    async def taken():
+        return Choice({}, [chip.Holder(20, "python3 train.py", ["/dev/accel0"])])
+
+    monkeypatch.setattr("tutor.ladder.device.run_on_device", None)
+    result, timing = await timed_with("2", monkeypatch, taken)
+    assert timing is None and result.status == "unavailable"
+    assert [found.code for found in result.findings] == ["KT704"]
 
 
 SPY = """
@@ -147,7 +163,7 @@ def double(x):
 """
 
 
-async def timed_with(tmp_path, factor, monkeypatch):
+async def timed_with(factor, monkeypatch, a_device=any_device):
     """A timing with an oracle of a stranger, which looks at the process that it runs in."""
     monkeypatch.setattr("tutor.ladder.device.BUDGET_SECONDS", 0.5)
     exercise = load_set(builtin_root()).exercise("tile_copy")
@@ -160,35 +176,35 @@ async def timed_with(tmp_path, factor, monkeypatch):
     judged = msgspec.structs.replace(judged, attempt=attempt, reference=attempt, oracle=oracle, time_case=case)
     ladder = Ladder()
     try:
-        return await time_on(ladder.runs(judged), "cpu")
+        return await time_on(ladder.runs(judged), "cpu", a_device)
     finally:
         await ladder.aclose()
 
 
-async def test_the_oracle_runs_in_the_judge_alone(tmp_path, monkeypatch):
-    result, timing = await timed_with(tmp_path, "2", monkeypatch)
+async def test_the_oracle_runs_in_the_judge_alone(monkeypatch):
+    result, timing = await timed_with("2", monkeypatch)
     assert result.status == "passed", result.findings
     assert timing is not None and timing.rechecked == 3
 
 
-async def test_the_oracles_word_on_the_first_numbers_counts(tmp_path, monkeypatch):
-    result, timing = await timed_with(tmp_path, "2.5", monkeypatch)
+async def test_the_oracles_word_on_the_first_numbers_counts(monkeypatch):
+    result, timing = await timed_with("2.5", monkeypatch)
     assert timing is None and [found.code for found in result.findings] == ["KT701"]
 
 
-async def test_the_oracles_word_on_the_timed_numbers_counts(tmp_path, monkeypatch):
+async def test_the_oracles_word_on_the_timed_numbers_counts(monkeypatch):
     """Right for what `make_inputs` gives, and not for what was made new of it."""
     drawn = "(2 if abs(float(inputs['x'][0, 0]) - FIRST) < 1e-12 else 3)"
     first = float(np.random.default_rng(SEED).standard_normal((8, 128)).astype(np.float32)[0, 0])
     monkeypatch.setattr("tutor.ladder.subject.Subject.seed_of", lambda *_: SEED)
-    result, timing = await timed_with(tmp_path, drawn.replace("FIRST", repr(first)), monkeypatch)
+    result, timing = await timed_with(drawn.replace("FIRST", repr(first)), monkeypatch)
     assert timing is None and [found.code for found in result.findings] == ["KT706"]
     assert "The outputs of timed repeat" in result.findings[0].message
 
 
-async def test_an_oracle_that_fails_is_nobodys_kernel(tmp_path, monkeypatch):
+async def test_an_oracle_that_fails_is_nobodys_kernel(monkeypatch):
     with pytest.raises(Failed, match="ZeroDivisionError"):
-        await timed_with(tmp_path, "(1 / 0)", monkeypatch)
+        await timed_with("(1 / 0)", monkeypatch)
 
 
 def test_arrays_too_large_for_a_frame_are_not_timed():

@@ -69,6 +69,7 @@ class Ladder:
         count = max(2, os.cpu_count() or 2)
         self._slots = asyncio.Semaphore(count)
         self._most = count - 1 if shared else None
+        self._chip = asyncio.Lock()
 
     def new_compiler(self) -> Compiler:
         """One more compile server, which its user ends."""
@@ -123,7 +124,17 @@ class Ladder:
 
     def runs(self, judged: Subject) -> Runs:
         """What the stages of one check ask the workers through."""
-        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler, self._figures, self._most)
+        return Runs(
+            self.stage,
+            self.judge,
+            judged,
+            self._values,
+            self._slots,
+            self.compiler,
+            self._figures,
+            self._most,
+            self._chip,
+        )
 
     async def trace(
         self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False

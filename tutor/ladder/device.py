@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import msgspec
@@ -27,36 +26,46 @@ from tutor.roof import chip_of, roof
 from tutor.wire import Broken, DeviceJob, Timed, Unopened
 
 BUDGET_SECONDS = 5.0
-OURS_SECONDS = 15.0
-"""A runner that is killed has let the chip go after this time, or never will."""
+OURS_SECONDS = 30.0
+"""How long a device runner of another check is waited for: it times for some seconds, or was killed just now."""
 
 
 async def device_stage(runs: Runs) -> tuple[StageResult, Timing | None]:
     """Time the attempt beside the reference. Without a TPU, or with one that is taken, nothing is claimed."""
     if find_device() is None:
         return stage_result("device", status="unavailable", reason="no TPU on this machine"), None
-    choice = await _a_free_chip()
-    if choice.held_by:
-        words = " and ".join(map(in_words, choice.held_by))
-        reason = f"the TPU is held by {words}; nothing is timed until it lets go"
-        found = finding("KT704", f"The TPU is held by {words}.", severity="note")
-        return stage_result("device", [found], status="unavailable", reason=reason), None
-    return await time_on(runs, "tpu", choice.variables)
+    choice = choose(devices(), local_chip(), os.environ)
+    if choice.held_by and not choice.ours:
+        return held(choice), None
+    return await time_on(runs, "tpu", a_free_chip)
 
 
-async def _a_free_chip() -> Choice:
-    """A chip that nobody holds. A runner of ours that was stopped just now is waited for."""
+def held(choice: Choice) -> StageResult:
+    """Nothing is timed: who has the chip."""
+    words = " and ".join(map(in_words, choice.held_by))
+    reason = f"the TPU is held by {words}; nothing is timed until it lets go"
+    found = finding("KT704", f"The TPU is held by {words}.", severity="note")
+    return stage_result("device", [found], status="unavailable", reason=reason)
+
+
+async def a_free_chip() -> Choice:
+    """A chip that nobody holds, or who holds them all. Runners of ours are waited for."""
     end = time.monotonic() + OURS_SECONDS
     while (choice := choose(devices(), local_chip(), os.environ)).ours and time.monotonic() < end:
         await asyncio.sleep(0.2)
     return choice
 
 
+async def any_device() -> Choice:
+    """For a device that many can have at once."""
+    return Choice({}, [])
+
+
 async def time_on(
-    runs: Runs, platform: Literal["cpu", "tpu"], variables: Mapping[str, str] = MappingProxyType({})
+    runs: Runs, platform: Literal["cpu", "tpu"], a_device: Callable[[], Awaitable[Choice]] = any_device
 ) -> tuple[StageResult, Timing | None]:
-    """Export both programs for `platform`, let the runner check and time them, and say what came of it. `variables` say
-    which chip the runner is to open; where that does not work, it tries once more without them."""
+    """Export both programs for `platform`, let the runner check and time them, and say what came of it. `a_device` says
+    which one the runner is to open; where it cannot be opened alone, all are tried once. One runner at a time."""
     began = time.monotonic()
     subject = runs.subject
     case = subject.time_case
@@ -71,7 +80,8 @@ async def time_on(
     chips = tuple(filter(None, [local_chip() if platform == "tpu" else None]))
     attempt = await lowered(runs, subject.attempt, case, values, platform, chips)
     reference = await lowered(runs, subject.reference, case, values, platform, chips)
-    programs = [_one(attempt), _one(reference)]
+    chip = (chips or subject.chips)[0] if platform == "tpu" else None
+    programs = [program.artifacts.get(chip or "cpu") for program in (attempt, reference)]
     if programs[0] is None or programs[1] is None:
         whose = "attempt" if programs[0] is None else "reference"
         reason = f"the {whose} could not be exported for case {case.name}"
@@ -86,12 +96,16 @@ async def time_on(
         reference_tolerance=device_tolerance(reference.facts, subject.tolerance),
         platform=platform,
         budget_seconds=BUDGET_SECONDS,
-        chip=(chips or subject.chips)[0] if platform == "tpu" else None,
+        chip=chip,
     )
     environment = environment_for(job, os.environ)
-    outcome = await run_on_device(job, truth, {**environment, **variables})
-    if variables and isinstance(outcome.answer, Unopened) and not devices().holders:
-        outcome = await run_on_device(job, truth, environment)
+    async with runs.chip:
+        choice = await a_device()
+        if choice.held_by:
+            return held(choice), None
+        outcome = await run_on_device(job, truth, {**environment, **choice.variables})
+        if choice.variables and isinstance(outcome.answer, Unopened) and not devices().holders:
+            outcome = await run_on_device(job, truth, environment)
     answer = outcome.answer
     if isinstance(answer, Timed) and answer.timing is not None:
         wrong = await recheck(runs, subject.oracle, case, job.tolerance, outcome.repeats)
@@ -140,10 +154,6 @@ def with_roof(timing: Timing, attempt: Lowered, reference: Lowered, case: CaseSp
         attempt=reached(mine, top, timing.attempt_us),
         reference=reached(other, top, timing.reference_us),
     )
-
-
-def _one(program: Lowered) -> bytes | None:
-    return next(iter(program.artifacts.values()), None)
 
 
 def _short(text: str) -> str:
