@@ -6,17 +6,20 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
 from tutor.ladder.chip import RUNNER
+from tutor.ladder.process import end, start
 from tutor.ladder.truth import Truth
 from tutor.wire import Broken, DeviceAnswer, DeviceJob, Doing, Repeated, Step, Timed, Unopened
 from tutor.workers.frames import HEADER, frame
 
 WALL_SECONDS = 120.0
 LET_GO_SECONDS = 10.0
+STDERR_TAIL = 4000
 COMPILE_SERVER_VARIABLES = ("TPU_SKIP_MDS_QUERY", "ALLOW_MULTIPLE_LIBTPU_LOAD", "LIBTPU_INIT_ARGS")
 
 
@@ -46,19 +49,12 @@ async def run_on_device(job: DeviceJob, truth: Truth, environment: Mapping[str, 
     """Start the runner, give it the job, and wait until it has let the device go.
 
     `-P` and its folder keep it from importing what lies in the user's: it is to run no Python of a learner."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", RUNNER,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(environment),
-        cwd="/",
-        start_new_session=True,
-    )  # fmt: skip
+    process = await start(sys.executable, "-P", "-m", RUNNER, env=environment, cwd="/")
     assert process.stderr is not None
-    talk = asyncio.create_task(process.stderr.read())
+    tail = bytearray()
+    talk = asyncio.create_task(_overhear(process.stderr, tail))
     asked = asyncio.create_task(_ask(process, job, truth))
-    heard = _Heard([])
+    heard = _Heard()
     how = ""
     try:
         await asyncio.wait_for(_listen(process, heard), WALL_SECONDS)
@@ -66,25 +62,25 @@ async def run_on_device(job: DeviceJob, truth: Truth, environment: Mapping[str, 
         how = f"it gave no answer in {WALL_SECONDS:.0f} seconds"
     finally:
         asked.cancel()
-        await asyncio.gather(asked, return_exceptions=True)
-        gone = await _end(process)
+        await end(process, grace=LET_GO_SECONDS if heard.last is not None else 0)
+        await asyncio.wait([talk], timeout=1)
+        talk.cancel()
+        await asyncio.gather(asked, talk, return_exceptions=True)
     if heard.last is not None:
         return Outcome(heard.last, heard.repeats)
     how = how or f"it ended with exit code {process.returncode}"
-    if not gone:
-        how += ", and its process cannot be ended"
-        talk.cancel()
-    said = b"" if not gone else await talk
-    return Outcome(Lost(heard.step, how, said.decode("utf-8", "replace")[-4000:]), [])
+    if process.returncode is None:  # a driver can hold a process that was killed
+        how += ", and its process does not end"
+    return Outcome(Lost(heard.step, how, tail.decode("utf-8", "replace")), [])
 
 
+@dataclass
 class _Heard:
     """What the runner has said so far."""
 
-    def __init__(self, repeats: list[Repeated]) -> None:
-        self.repeats = repeats
-        self.step: Step = "open"
-        self.last: Timed | Unopened | Broken | None = None
+    repeats: list[Repeated] = field(default_factory=list)
+    step: Step = "open"
+    last: Timed | Unopened | Broken | None = None
 
 
 async def _ask(process: asyncio.subprocess.Process, job: DeviceJob, truth: Truth) -> None:
@@ -94,6 +90,13 @@ async def _ask(process: asyncio.subprocess.Process, job: DeviceJob, truth: Truth
             process.stdin.write(frame(body))
             await process.stdin.drain()
         process.stdin.close()
+
+
+async def _overhear(talk: asyncio.StreamReader, tail: bytearray) -> None:
+    """Keep the last of what the runner and the TPU runtime print."""
+    while data := await talk.read(4096):
+        tail += data
+        del tail[:-STDERR_TAIL]
 
 
 async def _listen(process: asyncio.subprocess.Process, heard: _Heard) -> None:
@@ -110,20 +113,3 @@ async def _listen(process: asyncio.subprocess.Process, heard: _Heard) -> None:
                 heard.repeats.append(answer)
             else:
                 heard.last = answer
-    if heard.last is not None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), LET_GO_SECONDS)
-
-
-async def _end(process: asyncio.subprocess.Process) -> bool:
-    """End the runner if it has not ended. False if even that does not work: a driver can hold a process for ever."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-    try:
-        await asyncio.wait_for(process.wait(), LET_GO_SECONDS)
-    except TimeoutError:
-        return False
-    finally:
-        process._transport.close()  # type: ignore[attr-defined]  # as in `worker`: else it warns after the loop has closed
-    return True
