@@ -9,9 +9,10 @@ from tutor.protocol import STAGES, Finding, Record, StageName, Status, Verdict
 
 MAX_SCORE = 1.0
 """Every exercise counts alike; how the stages of one weigh is the exercise's own `[points]`."""
-DECEIT = ("KT390", "KT392", "KT810", "KT811", "KT812", "KT815", "KT830")
-"""The two witnesses disagree, the stages were given different programs, the artifact was refused before it was run, the
-jail refused something, a forged answer. Some of it may be an honest mistake: somebody has to look."""
+DECEIT = ("KT390", "KT392", "KT393", "KT810", "KT811", "KT812", "KT815", "KT830")
+"""The two witnesses disagree, the stages were given different programs, the program for TPU computes another thing, the
+artifact was refused before it was run, the jail refused something, a forged answer. Some of it may be an honest
+mistake: somebody has to look."""
 NOT_THE_KERNEL = ("KT111", "KT302", "KT380", "KT381")
 """The numbers may be right, but no kernel made them."""
 OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
@@ -36,7 +37,7 @@ def judge(verdict: Verdict, reference: Verdict | None = None) -> Judged:
     kernel could be made so that its mistake is never asked about."""
     errors = [found for found in _findings(verdict) if found.severity == "error"]
     status = {stage.name: stage.status for stage in verdict.stages}
-    if strange := [found for found in errors if found.code in DECEIT]:
+    if strange := [*(found for found in errors if found.code in DECEIT), *_hidden_from_hazards(verdict, status)]:
         return Judged("suspicious", 0.0, _as_flags(strange))
     if "error" in status.values():
         return Judged("infra_error", 0.0, [])
@@ -78,6 +79,13 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
     if slow := [found for found in errors if found.code in OUT_OF_TIME]:
         return Judged("timeout", share, [*flags, *_as_flags(slow)])
     return Judged("partial" if share > 0 else "failed", share, flags)
+
+
+def _hidden_from_hazards(verdict: Verdict, status: dict[StageName, Status]) -> list[Finding]:
+    """What the judge's own run found of memory, where the simulator, which runs in the attempt's process, found none."""
+    if status.get("hazards") != "passed":
+        return []
+    return [found for found in _findings(verdict) if found.code == "KT395"]
 
 
 def _one_right_case(verdict: Verdict) -> bool:
