@@ -37,11 +37,13 @@ def judge(verdict: Verdict, reference: Verdict | None = None) -> Judged:
     kernel could be made so that its mistake is never asked about."""
     errors = [found for found in _findings(verdict) if found.severity == "error"]
     status = {stage.name: stage.status for stage in verdict.stages}
-    if strange := [*(found for found in errors if found.code in DECEIT), *_hidden_from_hazards(verdict, status)]:
+    if strange := [found for found in errors if found.code in DECEIT]:
         return Judged("suspicious", 0.0, _as_flags(strange))
     if "error" in status.values():
         return Judged("infra_error", 0.0, [])
     judged = _by_stages(verdict, errors, status)
+    if judged.share and (hidden := list(_hidden_from_hazards(verdict))):
+        return Judged("unconfirmed", 0.0, [*judged.flags, *_as_flags(hidden)])
     evaded = [name for name in left_open(verdict) if reference is not None and name not in left_open(reference)]
     if not evaded or judged.share == 0:
         return judged
@@ -81,11 +83,12 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
     return Judged("partial" if share > 0 else "failed", share, flags)
 
 
-def _hidden_from_hazards(verdict: Verdict, status: dict[StageName, Status]) -> list[Finding]:
-    """What the judge's own run found of memory, where the simulator, which runs in the attempt's process, found none."""
-    if status.get("hazards") != "passed":
-        return []
-    return [found for found in _findings(verdict) if found.code == "KT395"]
+def _hidden_from_hazards(verdict: Verdict) -> Iterator[Finding]:
+    """What the judge's own run found of memory in a case in which the simulator, which runs in the attempt's process,
+    found nothing."""
+    hazards = [stage for stage in verdict.stages if stage.name == "hazards" and stage.status == "passed"]
+    simulated = {case.name for stage in hazards for case in stage.cases}
+    return (found for found in _findings(verdict) if found.code == "KT395" and found.case in simulated)
 
 
 def _one_right_case(verdict: Verdict) -> bool:

@@ -2,8 +2,8 @@
 
 `interpret` runs another artifact, and both come from the process that ran the learner's Python. So the kernels that
 are meant for a TPU are worked out in NumPy (`judge/mosaic`), on inputs that `interpret` has as well. Other numbers have
-two reasons: memory, which interpret mode forgives and a TPU does not, or another program. A second run tells which: in
-it memory behaves as in interpret mode."""
+three reasons: memory, which interpret mode forgives and a TPU does not; roundings to 16 bits, which it leaves out; or
+another program. A second run tells which: in it memory behaves as in interpret mode."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tutor.workers.arrays import Array
 
 ROUNDING = 2.0
 """How much of a bound the TPU program may use. Sums in another order may leave the bound that `interpret` just kept."""
+NARROW = ToleranceSpec(rel_l2=2**-6, elementwise=2**-4)
+"""How far roundings to bfloat16 between operations take a result, which XLA on a CPU leaves out."""
 
 
 class TpuRuns:
@@ -31,11 +33,13 @@ class TpuRuns:
     def check(self, program: Program, case: CaseSpec, inputs: Sequence[Array], want: Sequence[Array]) -> list[Finding]:
         """KT393 or KT395 where the TPU artifact gives other numbers than the oracle, KT394 where it cannot be run."""
         try:
-            wrong = self._wrong(program, case, inputs, want, as_interpret=False)
+            wrong = self._wrong(program, case, inputs, want, self._tolerance)
             if wrong is None:
                 return []
-            if self._wrong(program, case, inputs, want, as_interpret=True) is None:
+            if self._wrong(program, case, inputs, want, self._tolerance, as_interpret=True) is None:
                 return [_memory(wrong, case)]
+            if program.rounds and self._wrong(program, case, inputs, want, NARROW, as_interpret=True) is None:
+                return [_rounded(wrong, case)]
         except (Unknown, TooMuch) as reason:
             return [not_run(case, reason)]
         except Exception as error:  # a program that is none may make XLA or NumPy stumble in any way
@@ -47,7 +51,14 @@ class TpuRuns:
         return [finding("KT393", message, case=case.name)]
 
     def _wrong(
-        self, program: Program, case: CaseSpec, inputs: Sequence[Array], want: Sequence[Array], *, as_interpret: bool
+        self,
+        program: Program,
+        case: CaseSpec,
+        inputs: Sequence[Array],
+        want: Sequence[Array],
+        tolerance: ToleranceSpec,
+        *,
+        as_interpret: bool = False,
     ) -> str | None:
         """What is wrong with the numbers of a run, in words; None if nothing is."""
         if self._left <= 0:
@@ -58,7 +69,7 @@ class TpuRuns:
             self._left -= MOST_WORK / 100
             return f"It does not come to its end: {reason}."
         self._left -= ran.work
-        outcome = compare(ran.outputs, want, case, self._tolerance)
+        outcome = compare(ran.outputs, want, case, tolerance)
         if outcome.share <= ROUNDING:
             return None
         return outcome.findings[0].message if outcome.findings else "Its numbers are others."
@@ -84,3 +95,11 @@ def _memory(wrong: str, case: CaseSpec) -> Finding:
     )
     hint = "What `hazards` says names the place."
     return finding("KT395", message, severity="warning", case=case.name, hint=hint)
+
+
+def _rounded(wrong: str, case: CaseSpec) -> Finding:
+    message = (
+        "The kernel computes with floats of 16 bits. A TPU rounds after every operation, and interpret mode, on a CPU, "
+        f"leaves some of these roundings out: there the numbers are right, and here they are not. {wrong}"
+    )
+    return finding("KT395", message, severity="warning", case=case.name, hint="Compute in float32, and round once.")

@@ -6,7 +6,6 @@ Interpret mode fills it from the output at every step, and there an aliased inpu
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -117,6 +116,8 @@ class _Grid:
         bounds = tuple(param.get("window_bounds", home.shape))
         if len(bounds) != home.ndim:
             raise Unknown("a window of another rank than its array")
+        if type_.shape != bounds:
+            raise Unknown("a window of another shape than its Ref")
         block = self._machine.allocate(type_)
         lows = None
         if "window_kind" in param:
@@ -130,8 +131,8 @@ class _Grid:
         """Every step, in order."""
         machine, block = self._machine, self._function.block
         windows = [window for window in self._windows if isinstance(window, _Window)]
-        for step in itertools.product(*map(range, self._bounds)) if math.prod(self._bounds) else ():
-            indices = [np.int32(i) for i in step]
+        for number in range(math.prod(self._bounds)):
+            indices = _indices(number, self._bounds)
             machine.spend(1)
             for window in windows:
                 self._move(window, self._place(window, indices))
@@ -153,7 +154,8 @@ class _Grid:
             raise Unknown("an index map of another rank than its array")
         if window.lows is not None:
             return tuple(i - low for i, low in zip(found, window.lows, strict=True))
-        return tuple(i * bound for i, bound in zip(found, window.bounds, strict=True))
+        place = tuple(i * bound for i, bound in zip(found, window.bounds, strict=True))
+        return _pulled_in(place, window.bounds, window.home.shape) if self._machine.as_interpret else place
 
     def _move(self, window: _Window, place: tuple[int, ...]) -> None:
         as_interpret = self._machine.as_interpret
@@ -167,20 +169,30 @@ class _Grid:
         if (window.output and not as_interpret) or not _is_whole(part, window.bounds):
             window.block[...] = garbage(window.block.dtype, as_interpret=as_interpret)
         if not window.output or as_interpret:
-            _as_bounds(window)[part] = window.home[inside]
+            window.block[part] = window.home[inside]
             self._machine.happened["bytes in"] += window.home[inside].nbytes
 
     def _write_back(self, window: _Window) -> None:
         if not window.output or window.place is None:
             return
         inside, part = _overlap(window.place, window.bounds, window.home.shape)
-        window.home[inside] = _as_bounds(window)[part]
+        window.home[inside] = window.block[part]
         self._machine.happened["bytes out"] += window.home[inside].nbytes
 
 
-def _as_bounds(window: _Window) -> Array:
-    """The block as the window cuts it: a whole array of no dimension is one of one element in SMEM."""
-    return window.block.reshape(window.bounds, copy=False)
+def _pulled_in(place: Sequence[int], bounds: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """Interpret mode takes the nearest block that there is for an index that is outside."""
+    lasts = [(extent - 1) // max(bound, 1) * bound for bound, extent in zip(bounds, shape, strict=True)]
+    return tuple(min(max(start, 0), max(last, 0)) for start, last in zip(place, lasts, strict=True))
+
+
+def _indices(number: int, bounds: Sequence[int]) -> list[Any]:
+    """The grid index of a step: the last axis counts fastest."""
+    found: list[Any] = []
+    for bound in reversed(bounds):
+        number, here = divmod(number, bound)
+        found.insert(0, np.int32(here))
+    return found
 
 
 type _Slices = tuple[slice, ...]

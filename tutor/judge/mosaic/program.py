@@ -18,8 +18,9 @@ import numpy as np
 from tutor.jaxpr.compat import OpenKernel, without_kernels
 from tutor.judge.mosaic.grid import Kernel, run_kernel
 from tutor.judge.mosaic.machine import MOST_WORK
-from tutor.judge.mosaic.reading import Function, functions_of
+from tutor.judge.mosaic.reading import Block, Function, functions_of
 from tutor.judge.mosaic.types import Array, Type, Unknown
+from tutor.judge.tolerance import is_float
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ class Program:
         """The outputs, and the operands of the kernels that show theirs, where the kernels give these results."""
         everything = [np.asarray(leaf) for leaf in jax.tree.leaves(self._call(*inputs, *results))]
         return everything[: self._outputs], everything[self._outputs :]
+
+    @property
+    def rounds(self) -> bool:
+        """Whether a kernel computes with floats of less than 32 bits. XLA on a CPU leaves out roundings between two
+        operations, and a TPU does not."""
+        return any(_rounds(f.block) for k in self.kernels if isinstance(k.read, dict) for f in k.read.values())
 
     def filled(self, value: int) -> list[Array]:
         """Results of every kernel that are this constant."""
@@ -79,6 +86,21 @@ def _read(module: Any) -> dict[str, Function] | Unknown:
         return unknown
     except Exception as error:  # a module that is none may make the reader stumble in any way
         return Unknown(f"a kernel that cannot be read ({type(error).__name__})")
+
+
+_NO_ARITHMETIC = ("arith.constant", "arith.select", "arith.truncf", "arith.bitcast")
+
+
+def _rounds(block: Block) -> bool:
+    return any(
+        any(map(_rounds, op.regions))
+        or (op.name.startswith(("arith.", "math.")) and op.name not in _NO_ARITHMETIC and _is_narrow(op.types))
+        for op in block.body
+    )
+
+
+def _is_narrow(types: Sequence[Type]) -> bool:
+    return any(type_.dtype.itemsize < 4 and is_float(type_.dtype) for type_ in types)
 
 
 def _kernel(opened: OpenKernel) -> Kernel:
