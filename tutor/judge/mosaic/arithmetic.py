@@ -139,7 +139,7 @@ _COMPARED_FLOATS: tuple[Callable[..., Value], ...] = (
     _unordered(np.greater_equal), _unordered(np.less), _unordered(np.less_equal), np.not_equal,
     lambda a, b: np.isnan(a) | np.isnan(b), lambda a, b: np.ones_like(a, bool),
 )  # fmt: skip
-"""In the order of MLIR's numbers. JAX says `!=` with the seventh, which elsewhere holds of no NaN; here of every one."""
+"""In the order of MLIR's numbers. JAX says `!=` with the seventh, which holds of no NaN elsewhere; here of all."""
 
 
 @operation("arith.cmpi", "arith.cmpf", knows=("predicate",))

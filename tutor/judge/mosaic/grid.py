@@ -2,7 +2,7 @@
 
 An input's window is filled when its block index changes, an output's is written back then; what of a window lies
 outside the array is garbage and is never written. A window of an output is never filled: it holds what nobody wrote.
-Interpret mode fills it from the output at every step, and there an aliased input is a copy."""
+Interpret mode fills all windows at every step and writes all back, and there an aliased input is a copy."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ class _Grid:
             self._window(type_, array, param, number >= windows - len(kernel.outputs))
             for number, (type_, array, param) in enumerate(zip(wanted, arrays, params, strict=True))
         ]
+        self._pairs = self._aliased(kernel.aliases, prefetched)
         self._scratch = [machine.allocate(type_) for type_ in types[len(types) - scratch :]]
         for memory, type_ in zip(self._prefetched, types[first:], strict=False):
             _must_be(memory, type_)
@@ -127,6 +128,12 @@ class _Grid:
             lows = tuple(int(n) for n in padded[1].split(","))
         return _Window(home, bounds, param.get("transform_indices"), lows, output, block)
 
+    def _aliased(self, aliases: Mapping[int, int], prefetched: int) -> list[tuple[_Window, _Window]]:
+        """The windows of every input that is aliased, and of the output that it is aliased to."""
+        outputs = self._windows[len(self._windows) - len(self._outputs) :]
+        pairs = [(self._windows[source - prefetched], outputs[number]) for number, source in aliases.items()]
+        return [(into, out) for into, out in pairs if isinstance(into, _Window) and isinstance(out, _Window)]
+
     def run(self) -> list[Array]:
         """Every step, in order."""
         machine, block = self._machine, self._function.block
@@ -137,11 +144,15 @@ class _Grid:
             for window in windows:
                 self._move(window, self._place(window, indices))
             given = [window.block if isinstance(window, _Window) else window for window in self._windows]
-            machine.run(block, [*indices, *self._prefetched, *given, *self._scratch])
+            before = [(into, out, into.block.copy()) for into, out in self._pairs] if machine.as_interpret else []
+            tables = [table.copy() for table in self._prefetched] if machine.as_interpret else self._prefetched
+            machine.run(block, [*indices, *tables, *given, *self._scratch])
             if machine.as_interpret:
                 for window in windows:
                     self._write_back(window)
-        for window in windows:
+                for into, out, held in before:
+                    _made_alike(into, out, held)
+        for window in windows if not machine.as_interpret else ():
             self._write_back(window)
         return self._outputs
 
@@ -173,7 +184,7 @@ class _Grid:
             self._machine.happened["bytes in"] += window.home[inside].nbytes
 
     def _write_back(self, window: _Window) -> None:
-        if not window.output or window.place is None:
+        if window.place is None or not (window.output or self._machine.as_interpret):
             return
         inside, part = _overlap(window.place, window.bounds, window.home.shape)
         window.home[inside] = window.block[part]
@@ -193,6 +204,15 @@ def _indices(number: int, bounds: Sequence[int]) -> list[Any]:
         number, here = divmod(number, bound)
         found.insert(0, np.int32(here))
     return found
+
+
+def _made_alike(into: _Window, out: _Window, held: Array) -> None:
+    """What interpret mode does with two aliased arrays after a step: the one that was written is copied to the other,
+    and of two the input's."""
+    if into.block.tobytes() != held.tobytes():
+        out.home[...] = into.home
+    else:
+        into.home[...] = out.home
 
 
 type _Slices = tuple[slice, ...]
