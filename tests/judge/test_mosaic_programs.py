@@ -92,7 +92,13 @@ LOWERED = ("numeric", "tpui", "2core", "none", "structure")
 """Wrong cases by the stage that finds them: those that lower and come to their end in interpret mode."""
 
 
-@pytest.mark.parametrize("name", [name for name in WRONG if expectation(name, FILES[name].read_text())[0] in LOWERED])
+NOT_LOWERED = ("89_interpret_baked_in",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in WRONG if expectation(n, FILES[n].read_text())[0] in LOWERED and n not in NOT_LOWERED],
+)
 def test_with_the_memory_of_interpret_mode_wrong_cases_give_what_it_gives(name: str) -> None:
     """Else an honest mistake would be taken for two programs."""
     module = runpy.run_path(str(FILES[name]))
@@ -100,7 +106,8 @@ def test_with_the_memory_of_interpret_mode_wrong_cases_give_what_it_gives(name: 
     made = ran(exported(module["run"], *given), given, as_interpret=True).outputs
     for mine, wanted in zip(made, on_cpu(module["run"], *given), strict=True):
         wide = mine.astype(np.float64), wanted.astype(np.float64)
-        np.testing.assert_allclose(*wide, rtol=1e-4, atol=1e-4)
+        one_rounding = 1e-4 if mine.dtype.itemsize >= 4 else 2e-2
+        np.testing.assert_allclose(*wide, rtol=one_rounding, atol=one_rounding)
 
 
 def test_nearly_all_are_run() -> None:
