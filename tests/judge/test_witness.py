@@ -14,6 +14,7 @@ from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.lowered import read_lowered
 from tutor.jaxpr.normalise import CPU_ARTIFACT, TPU_ARTIFACT
 from tutor.judge.ablation import ablate
+from tutor.judge.mosaic.program import Program
 from tutor.judge.witness import compare_programs, compare_witnesses
 from tutor.protocol import ArraySpec, CaseSpec
 
@@ -51,8 +52,12 @@ def made(entry):
         return artifact, case_facts(jaxpr, CASE, {}, __file__)
 
 
+def program(artifact):
+    return Program(jax.export.deserialize(bytearray(artifact)))
+
+
 def ablated(entry, **options):
-    return [found.code for found in ablate(made(entry)[0], CASE, [ONE], [TWO], **options)]
+    return [found.code for found in ablate(program(made(entry)[0]), CASE, [ONE], [TWO], **options)]
 
 
 @pytest.mark.parametrize(
@@ -278,7 +283,7 @@ def test_a_kernel_that_is_thrown_away_is_no_deceit():
     """The lowering leaves it out; ablation says that nothing depends on it."""
     artifact, told = made(lambda x: (doubled(x), x.T.T)[1])
     assert compare_witnesses(artifact, told) == []
-    assert [found.code for found in ablate(artifact, CASE, [ONE], [TWO])] == ["KT380", "KT381"]
+    assert [found.code for found in ablate(program(artifact), CASE, [ONE], [TWO])] == ["KT380", "KT381"]
 
 
 def test_work_behind_an_operation_that_the_exercise_allows():

@@ -6,6 +6,7 @@ program that `interpret` runs came from there too, and must do the same arithmet
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -16,9 +17,11 @@ from tutor.jaxpr.arithmetic import arithmetic, disagreements
 from tutor.jaxpr.census import KERNEL_CALLS
 from tutor.jaxpr.lowered import Lowered, LoweredKernel, read_lowered
 from tutor.judge.ablation import CannotAblate, ablate
+from tutor.judge.mosaic.program import Program
 from tutor.judge.oracle import Oracle
 from tutor.judge.scan import scan
-from tutor.protocol import CaseFacts, Finding, KernelFacts
+from tutor.judge.tpu_run import TpuRuns
+from tutor.protocol import CaseFacts, CaseSpec, Finding, KernelFacts
 from tutor.wire import Witness, WitnessJob
 
 MOVES = frozenset({
@@ -31,12 +34,19 @@ _DTYPES = {"float32": "f32", "int32": "i32", "uint32": "i32", "bfloat16": "bf16"
 
 
 def cross_examine(job: WitnessJob) -> list[Finding]:
-    """Case by case the two witnesses compared, and the ablation where there are inputs for it."""
+    """Case by case the two witnesses compared, and the ablation and the run where there are inputs for them. The small
+    cases come first: all of them share the budget of the runs."""
     oracle = None if job.oracle is None else Oracle(job.oracle)
-    return [found for witness in job.witnesses for found in _examine(witness, oracle, outside=job.outside)]
+    runs = TpuRuns(job.tolerance)
+    ordered = sorted(job.witnesses, key=lambda witness: _elements(witness.case))
+    return [found for witness in ordered for found in _examine(witness, oracle, runs, outside=job.outside)]
 
 
-def _examine(witness: Witness, oracle: Oracle | None, *, outside: bool) -> list[Finding]:
+def _elements(case: CaseSpec) -> int:
+    return sum(math.prod(spec.shape) for spec in (*case.inputs, *case.outputs))
+
+
+def _examine(witness: Witness, oracle: Oracle | None, runs: TpuRuns, *, outside: bool) -> list[Finding]:
     case = witness.case
     try:
         findings = compare_witnesses(witness.artifact, witness.facts)
@@ -47,12 +57,21 @@ def _examine(witness: Witness, oracle: Oracle | None, *, outside: bool) -> list[
         return [finding("KT812", message, raw=f"{type(error).__name__}: {error}"[:2000], case=case.name)]
     if oracle is None or not witness.facts.kernels:
         return findings
-    inputs, others = (list(oracle.make_inputs(case, seed).values()) for seed in witness.seeds)
+    inputs, others = (oracle.make_inputs(case, seed) for seed in witness.seeds)
+    want = oracle.expected(inputs, case)
     try:
-        return findings + ablate(witness.artifact, case, inputs, others, outside=outside)
+        program = Program(jax.export.deserialize(bytearray(witness.artifact)))
+        findings += ablate(program, case, list(inputs.values()), list(others.values()), outside=outside)
     except CannotAblate as reason:
-        message = "Whether the result depends on the kernel alone could not be tried out on a CPU."
-        return [*findings, finding("KT391", message, severity="note", raw=str(reason), case=case.name)]
+        return [*findings, _not_tried_out(case, reason)]
+    except Exception as error:  # the kernels could be read above, but what is left of the program is none
+        return [*findings, _not_tried_out(case, error)]
+    return findings + runs.check(program, case, list(inputs.values()), want)
+
+
+def _not_tried_out(case: CaseSpec, reason: Exception) -> Finding:
+    message = "Whether the result depends on the kernel alone could not be tried out on a CPU."
+    return finding("KT391", message, severity="note", raw=str(reason)[:2000], case=case.name)
 
 
 def compare_programs(cpu: bytes, tpu: bytes, case: str) -> list[Finding]:
