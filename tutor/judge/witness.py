@@ -108,8 +108,8 @@ def contradictions(lowered: Lowered, facts: CaseFacts, names: Sequence[str] = ()
     elif facts.outside:
         beside = set(lowered.arithmetic)
     if beside:
-        names = ", ".join(sorted(beside))
-        found.append((f"The lowered program computes outside its kernels ({names}); the trace does not show it.", None))
+        said = ", ".join(sorted(beside))
+        found.append((f"The lowered program computes outside its kernels ({said}); the trace does not show it.", None))
     if facts.kernels and not lowered.kernels:
         return found  # whoever throws the kernel's result away has it left out of the lowering: ablation says so
     if bool(lowered.kernels) != bool(facts.kernels):
@@ -120,14 +120,13 @@ def contradictions(lowered: Lowered, facts: CaseFacts, names: Sequence[str] = ()
         count = (len(lowered.kernels), len(facts.kernels))
         found.append((f"The lowered program calls kernels {count[0]} times, the trace {count[1]} times.", None))
     # Each only needs its like on the other side: what is thrown away is left out of the lowering.
-    for number, kernel in enumerate(facts.kernels):
-        each = [list(differences(kernel, other, names)) for other in lowered.kernels]
-        if all(each):
-            same = each[number] if number < len(each) else each[0]
-            found.append((f"Kernel {kernel.kernel.name}, as it was lowered, {same[0]}.", kernel.line))
-    for other in lowered.kernels:
-        if all(any(differences(kernel, other, names)) for kernel in facts.kernels):
-            found.append(("The lowered program has a kernel that the trace does not show.", None))
+    table = [[next(differences(kernel, other, names), None) for other in lowered.kernels] for kernel in facts.kernels]
+    for number, (kernel, row) in enumerate(zip(facts.kernels, table, strict=True)):
+        if None not in row:
+            same = row[number] if number < len(row) else row[0]
+            found.append((f"Kernel {kernel.kernel.name}, as it was lowered, {same}.", kernel.line))
+    if any(None not in column for column in zip(*table, strict=True)):
+        found.append(("The lowered program has a kernel that the trace does not show.", None))
     unasked = sorted(_modes(lowered) - set(facts.modes))
     if unasked:
         found.append((f"The lowered kernels have to be simulated in the mode {', '.join(unasked)} as well.", None))
