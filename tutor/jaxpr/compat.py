@@ -12,10 +12,12 @@ import importlib
 import importlib.metadata
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -40,7 +42,7 @@ from tutor.protocol import Space
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
     "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_dims",
-    "index_steps", "input_effect", "is_of_pipeline", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules",
+    "index_steps", "input_effect", "ir", "is_of_pipeline", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules",
     "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position",
     "preload", "space", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
     "without_kernels", "written_at",
@@ -132,11 +134,17 @@ def is_remote_copy(eqn: JaxprEqn) -> bool:
 # ---------------------------------------------------------------- the lowered module
 
 
+_NO_DIALECT = "jaxlib.mlir.dialects.stable_mosaic"
+
+
 @contextmanager
 def mlir_modules(exported: jax.export.Exported) -> Iterator[tuple[Any, list[tuple[Any, Any]]]]:
     """The parsed StableHLO module of a TPU artifact, and (call, Mosaic module) of every kernel in it.
 
     The objects live only inside the `with`; what Python sees of MLIR is not typed."""
+    # At each operation MLIR looks for a Python module of its dialect. Here there is none, and looking for it in all of
+    # `sys.path` takes longer than everything else, so an empty one is found.
+    sys.modules.setdefault(_NO_DIALECT, ModuleType(_NO_DIALECT))
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         tpu_dialect.register_dialect(context)  # without it, kernels with semaphores fail to parse

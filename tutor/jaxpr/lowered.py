@@ -13,10 +13,9 @@ from functools import cached_property
 
 import jax.export
 import numpy as np
-from jaxlib.mlir import ir
 
 from tutor.jaxpr.arithmetic import arithmetic_outside
-from tutor.jaxpr.compat import mlir_modules, operations
+from tutor.jaxpr.compat import ir, mlir_modules, operations
 from tutor.jaxpr.index_functions import Array, block_indices
 from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.lowered_accesses import COPY, STORES, Touch, bases, bytes_at_most, bytes_copied, touches

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxlib.mlir import ir
+
+from tutor.jaxpr.compat import ir
 
 type Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jaxlib.mlir import ir
-
+from tutor.jaxpr.compat import ir
 from tutor.protocol import Space
 
 _SPACES: dict[str, Space] = {"vmem": "vmem", "smem": "smem", "any": "any", "hbm": "hbm", "semaphore_mem": "semaphore"}
