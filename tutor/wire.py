@@ -207,13 +207,15 @@ class Witness(Record, frozen=True):
     """A case's TPU artifact, the facts of the case, and seeds for two different sets of inputs, the first of which
     `interpret` has as well.
 
-    `cpu`: the artifact that `interpret` runs, where there is one."""
+    `cpu`: the artifact that `interpret` runs, where there is one. `values` are `.npz` bytes of the case's integer
+    inputs, as in `TraceJob`: those that the facts rest on."""
 
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
     seeds: tuple[int, int]
     cpu: bytes | None = None
+    values: bytes = b""
 
 
 class WitnessJob(Record, frozen=True, tag="witness"):

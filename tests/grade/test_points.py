@@ -187,6 +187,12 @@ def test_an_ablation_that_could_not_be_tried_is_left_open_only_where_the_kernel_
     assert "structure" not in left_open(verdict(stages=stages))
 
 
+def test_facts_that_the_second_witness_could_not_confirm_leave_an_attempt_unconfirmed() -> None:
+    note = with_finding("KT397", severity="note")
+    assert judge(note, whole()).status == "unconfirmed"
+    assert judge(note, note).share > 0
+
+
 def test_numbers_that_only_interpret_speaks_for_win_nothing() -> None:
     judged = judge(with_status(hazards="failed", lower="failed"))
     assert (judged.status, judged.share, [flag.code for flag in judged.flags]) == ("unconfirmed", 0.0, ["KT832"])

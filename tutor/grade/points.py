@@ -13,6 +13,8 @@ DECEIT = ("KT390", "KT392", "KT393", "KT810", "KT811", "KT812", "KT815", "KT830"
 """The two witnesses disagree, the stages were given different programs, the program for TPU computes another thing, the
 artifact was refused before it was run, the jail refused something, a forged answer. Some of it may be an honest
 mistake: somebody has to look."""
+UNCONFIRMED = ("KT391", "KT397")
+"""Notes that there was something that the second witness could not confirm."""
 NOT_THE_KERNEL = ("KT111", "KT302", "KT380", "KT381")
 """The numbers may be right, but no kernel made them."""
 OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
@@ -59,7 +61,7 @@ def left_open(verdict: Verdict) -> list[StageName]:
         stage.name
         for stage in verdict.stages
         if stage.name != "device"
-        and (stage.status == "unavailable" or (lowered and any(found.code == "KT391" for found in stage.findings)))
+        and (stage.status == "unavailable" or (lowered and any(found.code in UNCONFIRMED for found in stage.findings)))
     ]
 
 

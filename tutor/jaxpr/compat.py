@@ -41,10 +41,10 @@ from tutor.protocol import Space
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "OpenKernel", "OpenProgram",
     "Position", "TpuCall", "Var", "View", "access_transforms", "backends_started", "bind", "block_dim", "closed",
-    "constant", "fresh", "index_dims", "index_steps", "input_effect", "is_of_pipeline", "is_ref", "is_remote_copy",
-    "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape", "operations",
-    "outer_module", "position", "preload", "space", "target", "target_chip", "unspecified_sharding", "versions",
-    "view", "with_transforms", "without_kernels", "written_at",
+    "constant", "fresh", "index_dims", "index_steps", "input_effect", "ir", "is_of_pipeline", "is_ref",
+    "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels",
+    "new_shape", "operations", "outer_module", "position", "preload", "space", "target", "target_chip",
+    "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels", "written_at",
 ]  # fmt: skip
 
 sys.modules.setdefault("jaxlib.mlir.dialects.stable_mosaic", ModuleType("jaxlib.mlir.dialects.stable_mosaic"))

@@ -70,6 +70,7 @@ async def _cross_examine(
     """Ablation and the second witness, on the artifact of every case."""
     subject = runs.subject
     lowered = await lowering.get()
+    values = await runs.index_values()
     programs = await interpreted.programs() if interpreted is not None and subject.rules is not None else {}
     witnesses = [
         Witness(
@@ -78,6 +79,7 @@ async def _cross_examine(
             facts=traced.facts[case.name],
             seeds=(subject.seed_of(case, 0), subject.seed_of(case, -3)),
             cpu=programs.get(case.name),
+            values=values.get(case.name, b""),
         )
         for case in subject.cases
         for chip in subject.chips[:1]
