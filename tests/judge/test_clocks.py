@@ -25,6 +25,9 @@ def test_the_empty_program_takes_and_gives_as_many():
 
 
 TPU_PROFILE = """
+planes { name: "/device:TPU:0 SparseCore 0" lines { name: "XLA Modules"
+  events { metadata_id: 1 offset_ps: 0 duration_ps: 66000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
 planes { name: "/device:TPU:1" lines { name: "XLA Modules"
   events { metadata_id: 1 offset_ps: 0 duration_ps: 77000000 } }
   event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
@@ -48,6 +51,29 @@ def test_a_profile_of_a_tpu_is_read_from_the_line_of_programs_of_the_first_chip(
     calls = read_calls(ProfileData.text_proto_to_serialized_xspace(TPU_PROFILE))
     assert [(one.name, one.us) for one in calls] == [("kt_attempt", 52.5), ("_renewed", 9.0), ("kt_reference", 41.0)]
     assert times_of(calls, ["kt_attempt", "kt_reference"]) == [52.5, 41.0]
+
+
+def test_the_profile_of_a_chip_that_is_not_the_first():
+    """Where all chips are open, those that ran nothing may have a plane without programs."""
+    from jax.profiler import ProfileData
+
+    text = """
+planes { name: "/device:TPU:0" lines { name: "Steps" } }
+planes { name: "/device:TPU:10" lines { name: "XLA Modules" events { metadata_id: 1 duration_ps: 7000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_other(1)" } } }
+planes { name: "/device:TPU:2" lines { name: "XLA Modules" events { metadata_id: 1 duration_ps: 9000000 } }
+  event_metadata { key: 1 value { id: 1 name: "jit_kt_attempt(1)" } } }
+"""
+    (only,) = read_calls(ProfileData.text_proto_to_serialized_xspace(text))
+    assert only.name == "kt_attempt"
+
+
+def test_a_profile_without_the_line_of_programs_says_nothing():
+    from jax.profiler import ProfileData
+
+    text = 'planes { name: "/device:TPU:0" lines { name: "XLA Ops" events { metadata_id: 1 duration_ps: 5000000 } } }'
+    assert read_calls(ProfileData.text_proto_to_serialized_xspace(text)) == []
+    assert times_of([], ["kt_attempt"]) is None, "and the wall clock is taken"
 
 
 @pytest.mark.parametrize(

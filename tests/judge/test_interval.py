@@ -46,6 +46,15 @@ def test_the_interval_can_miss():
     assert covered < 60
 
 
+def test_what_a_call_costs_is_in_the_ratio():
+    """Why a loop twice as long is not a program of ratio 2 (`benchmarks/timing.py`): the interval is right about the
+    calls, and so it tells their ratio from the programs'."""
+    noise = Noise(own=0.01, stalls=0.01, call=5.0)
+    made = [timed(NoisyMachine(2.0, np.random.default_rng(seed), noise), seed + 1000) for seed in range(30)]
+    assert sum(got.low <= 205 / 105 <= got.high for got in made) >= 28
+    assert sum(got.low <= 2.0 <= got.high for got in made) < 5
+
+
 def test_who_goes_first_is_worth_nothing():
     got = timed(NoisyMachine(1.0, np.random.default_rng(0), Noise(second=0.3)), 1)
     assert got.low < 1 < got.high

@@ -9,13 +9,13 @@ from tests.judge.compiling import needs_libtpu
 from tests.warm import Warm
 from tutor.ladder.bench import bench_exercise
 from tutor.ladder.check import Ladder
-from tutor.ladder.measured import Measured, measure_on
+from tutor.ladder.measured import Here, Measured, measure_on
 from tutor.ladder.runs import Runs
 from tutor.ladder.subject import Subject, subject
 from tutor.ladder.sweep_picture import best
 from tutor.ladder.sweep_plan import Wanted
 from tutor.ladder.tune import tune
-from tutor.protocol import Sweep
+from tutor.protocol import Benched, Sweep
 from tutor.sets import Exercise, builtin_root, load_set
 
 
@@ -45,7 +45,7 @@ def test_what_is_measured_decides(exercise: Exercise, warm: Warm) -> None:
 
     async def work(ladder: Ladder) -> list[Sweep]:
         wanted = Wanted({"bm": [32, 64, 192], "bn": [128, 512]})
-        return [picture async for picture in tune(ladder.runs(small(exercise)), wanted, measure)]
+        return [picture async for picture in tune(ladder.runs(small(exercise)), wanted, Here(measure))]
 
     last = warm.do(work)[-1]
     assert last.complete
@@ -57,6 +57,32 @@ def test_what_is_measured_decides(exercise: Exercise, warm: Warm) -> None:
 
 @needs_libtpu
 def test_on_a_device(exercise: Exercise, warm: Warm) -> None:
-    (row,) = warm.do(lambda ladder: bench_exercise(ladder.runs(small(exercise)), exercise, measure_on("cpu")))
+    here = Here(measure_on("cpu"))
+    (row,) = warm.do(lambda ladder: bench_exercise(ladder.runs(small(exercise)), exercise, here))
     assert row.reference is not None and row.xla is not None
     assert row.reference_us and row.xla_us and row.reference_us > 0
+
+
+async def never(runs: Runs) -> Measured:
+    raise AssertionError("nothing may be measured")
+
+
+@needs_libtpu
+def test_times_of_another_chip_stand_in_no_table(exercise: Exercise, warm: Warm) -> None:
+    """`--chip v5e` on a machine with a v6e: estimates as asked for, and why there are no times."""
+
+    async def work(ladder: Ladder) -> tuple[list[Sweep], list[Benched]]:
+        there = Here(never, "v6e")
+        pictures = [one async for one in tune(ladder.runs(small(exercise)), Wanted({"bm": [64]}), there)]
+        return pictures, await bench_exercise(ladder.runs(small(exercise)), exercise, there)
+
+    (*_, last), (row,) = warm.do(work)
+    assert last.complete and len(last.tried) >= 1
+    assert last.notes == ["the chip of this machine is v6e, and the table is about v5e"]
+    assert row.measured_reason == last.notes[0] and row.reference is not None and row.reference_us is None
+
+
+def test_times_stand_in_the_row_of_their_chip() -> None:
+    assert Here(never, "v6e").row(["v5e", "v6e"]) == "v6e"
+    assert Here(never, "v6e").row(["v5e"]) is None
+    assert Here(never).row(["v5e", "v6e"]) == "v5e", "the runner refuses if that is another one"

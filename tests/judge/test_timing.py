@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 from tutor.judge.device.contest import Contest, NotThere, arrays_of, difference
-from tutor.judge.device.fresh import POOL, POOL_OF_INTEGERS, FreshInputs, Poison, pool_size
+from tutor.judge.device.fresh import FreshInputs, Poison
 from tutor.judge.device.protocol import FIRST_LOOK, Repeat
-from tutor.judge.device.runner import Bench
+from tutor.judge.device.runner import Bench, time_beside_reference
+from tutor.judge.oracle import Oracle
+from tutor.judge.timed import expected, repeated
 from tutor.protocol import ArraySpec, CaseSpec, ToleranceSpec
+from tutor.wire import DeviceJob, ExpectedJob, OracleFile, RepeatJob, Timed, Unopened
+from tutor.workers.arrays import unpack
 
 # ---------------------------------------------------------------- fresh inputs
 
@@ -27,7 +31,7 @@ CASE = CaseSpec(
 )
 
 
-def sets(count=POOL, seed=0):
+def sets(count=4, seed=0):
     rng = np.random.default_rng(seed)
     return [
         [rng.standard_normal((64, 128)).astype(np.float32), rng.integers(0, 9, 4).astype(np.int32)]
@@ -74,10 +78,8 @@ def test_a_sum_of_many_positive_numbers_changes_too():
     assert np.std(sums) / np.mean(sums) > 0.02
 
 
-def test_integers_only_come_from_a_larger_pool():
+def test_integers_only_come_from_the_pool():
     ints = [np.arange(4, dtype=np.int32)]
-    assert pool_size(ints) == POOL_OF_INTEGERS
-    assert pool_size([*ints, np.zeros(2, np.float32)]) == POOL
     words = FreshInputs([ints], CPU, 0).words
     assert "nothing to make new" in words
     assert "made new on the device" in FreshInputs(sets(), CPU, 0).words
@@ -98,14 +100,29 @@ def right(x, n):
 honest = jax.jit(right)
 
 
-def expected(inputs):
-    return [np.tanh(inputs["x"].astype(np.float64)) + inputs["n"].sum()]
+ORACLE = OracleFile(
+    b"""
+import numpy as np
+
+def make_inputs(rng, case):
+    return {"x": rng.standard_normal((64, 128)).astype(np.float32), "n": rng.integers(0, 9, 4).astype(np.int32)}
+
+def expected(inputs, case):
+    return np.tanh(inputs["x"].astype(np.float64)) + inputs["n"].sum()
+""",
+    "oracle.py",
+)
 
 
 def bench(attempt, reference=honest, budget=0.0, profiler=False):
+    """One timing with all that is judged of it: in the runner, and then by the oracle."""
     spec = ToleranceSpec()
-    made = Bench(attempt, reference, FreshInputs(sets(), CPU, 7), CPU, CASE, expected, spec, spec)
-    return made.run(budget, profiler=profiler)
+    pool = [list(Oracle(ORACLE).make_inputs(CASE, seed).values()) for seed in range(4)]
+    right = list(unpack(expected(ExpectedJob(ORACLE, CASE, 0)).data).values())
+    made = Bench(attempt, reference, FreshInputs(pool, CPU, 7), CPU, CASE, right, spec, spec)
+    timed = made.run(budget, profiler=profiler)
+    wrong = [found for repeat in made.repeats() for found in repeated(RepeatJob(ORACLE, CASE, repeat, spec)).findings]
+    return timed if timed.timing is None or not wrong else Timed(None, wrong[:1])
 
 
 def codes(timed):
@@ -187,6 +204,76 @@ def test_an_answer_that_both_have_from_the_same_old_memory():
     assert got.timing is None
     assert codes(got) == ["KT706"]
     assert "The outputs of timed repeat" in got.findings[0].message
+
+
+def test_the_first_check_is_on_what_the_oracle_made():
+    """Its outputs are known before the chip is opened; all later inputs are others."""
+    pool = sets()
+    fresh = FreshInputs(pool, CPU, 1)
+    plain = fresh.plain()
+    assert all((np.asarray(a) == b).all() for a, b in zip(plain, pool[0], strict=True))
+    jax.tree.map(lambda array: array.delete(), plain)
+    assert (np.asarray(fresh.plain()[0]) == pool[0][0]).all(), "the pool has buffers of its own"
+
+
+def test_answers_that_are_known_before_do_not_help():
+    """The first set follows from the name of the case, so a program can hold its answer; the later ones do not."""
+    x, n = Oracle(ORACLE).make_inputs(CASE, 0).values()
+    known = jnp.tanh(x) + n.sum()
+
+    def lookup(x_, n_):
+        return [jnp.where((x_ == x).all(), known, known * 1.001)]
+
+    assert codes(bench(jax.jit(lookup))) == ["KT706"]
+
+
+def test_what_is_handed_over_is_bounded(monkeypatch):
+    monkeypatch.setattr("tutor.judge.device.runner.KEPT_BYTES", 2 * 2 * 64 * 128 * 4 + 100)
+    got = bench(jax.jit(lambda x, n: right(x, n)))
+    assert got.timing is not None and got.timing.rechecked == 2
+
+
+def test_a_kernel_that_fails_on_the_chip():
+    def broken(x, n):
+        raise jax.errors.JaxRuntimeError("INTERNAL: core halted")
+
+    got = bench(broken)
+    assert (codes(got), got.findings[0].raw) == (["KT705"], "INTERNAL: core halted")
+    with pytest.raises(jax.errors.JaxRuntimeError):
+        bench(honest, broken)  # a fault of ours: nobody's kernel is said to have failed
+
+
+def test_the_runner_says_what_it_does_next():
+    steps = []
+    spec = ToleranceSpec()
+    right_ones = list(unpack(expected(ExpectedJob(ORACLE, CASE, 0)).data).values())
+    pool = [list(Oracle(ORACLE).make_inputs(CASE, 0).values())]
+    made = Bench(honest, honest, FreshInputs(pool, CPU, 7), CPU, CASE, right_ones, spec, spec)
+    made.run(0.0, profiler=False, doing=steps.append)
+    assert steps == ["attempt", "reference", "time"]
+
+
+def job_for(**more):
+    return DeviceJob(CASE, b"", b"", 0, ToleranceSpec(), **{"platform": "cpu", **more})
+
+
+def test_a_device_that_cannot_be_opened_is_nobodys_fault(monkeypatch):
+    def taken(backend):
+        raise RuntimeError(
+            "Unable to initialize backend 'tpu': ABORTED: The TPU is already in use by process with pid 7."
+        )
+
+    monkeypatch.setattr(jax, "local_devices", taken)
+    got = time_beside_reference(job_for(), [], b"", lambda _: None)
+    assert isinstance(got, Unopened) and "pid 7" in got.message
+
+
+def test_programs_for_another_chip_are_not_run():
+    got = time_beside_reference(job_for(chip="v5e"), [], b"", lambda _: None)
+    assert isinstance(got, Timed) and (got.timing, got.findings) == (None, [])
+    assert got.reason == (
+        "the programs were made for v5e, but the chip of this machine is one that is not known here (cpu)"
+    )
 
 
 class Later:

@@ -161,8 +161,10 @@ def _modes(program: Program, kernels: list[KernelFacts]) -> list[str]:
 
 
 def _splits(parts: KernelParts, grid: tuple[int | None, ...]) -> bool:
-    """Whether two cores would share the grid: an axis is parallel, and parallel axes form a prefix."""
+    """Whether two cores would share the grid: an axis is parallel, and parallel axes form a prefix. Those that `vmap`
+    adds are lowered as parallel ones."""
     if parts.primitive in KERNEL_PRIMITIVES[1:]:
         return len(grid) > 0
-    parallel = [s == "parallel" for s in parts.semantics]
+    own = dict(zip(parts.own_axes, parts.semantics, strict=False))
+    parallel = [axis in parts.vmapped or own.get(axis) == "parallel" for axis in range(len(grid))]
     return any(parallel) and parallel == sorted(parallel, reverse=True)

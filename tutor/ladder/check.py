@@ -12,7 +12,7 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.ladder.bench import bench
-from tutor.ladder.chip import find_device
+from tutor.ladder.chip import chips_here, find_device
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.device import device_stage
@@ -26,7 +26,7 @@ from tutor.ladder.measured import measure_here
 from tutor.ladder.other_chips import other_chips
 from tutor.ladder.predict import Solved, check_answers, solve
 from tutor.ladder.runs import Failed, Runs, Stream
-from tutor.ladder.structure import structure_stage
+from tutor.ladder.structure import OF_THE_TPU_RUN, structure_stage, with_right_numbers
 from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.sweep_plan import CannotTune, Wanted
 from tutor.ladder.tracing import Tracing, trace_stages
@@ -63,15 +63,17 @@ class Ladder:
         self.stage = stage or JailedWorker(STAGE, isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
         self._isolation = isolation
-        self.compiler = self._new_compiler()
+        self.compiler = self.new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._figures: dict[bytes, list[Figures]] = {}
         self._solved: dict[str, Solved] = {}
         count = max(2, os.cpu_count() or 2)
         self._slots = asyncio.Semaphore(count)
         self._most = count - 1 if shared else None
+        self._chip = asyncio.Lock()
 
-    def _new_compiler(self) -> Compiler:
+    def new_compiler(self) -> Compiler:
+        """One more compile server, which its user ends."""
         return Compiler(JailedWorker("tutor.judge.compile", self._isolation))
 
     def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
@@ -127,7 +129,17 @@ class Ladder:
 
     def runs(self, judged: Subject) -> Runs:
         """What the stages of one check ask the workers through."""
-        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler, self._figures, self._most)
+        return Runs(
+            self.stage,
+            self.judge,
+            judged,
+            self._values,
+            self._slots,
+            self.compiler,
+            self._figures,
+            self._most,
+            self._chip,
+        )
 
     async def trace(
         self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False
@@ -147,11 +159,12 @@ class Ladder:
     ) -> AsyncGenerator[Sweep]:
         """Try block sizes for an attempt: each answer is the sweep so far. `CannotTune` if it has none to try.
 
-        Without `chips` it is for the exercise's first. Closing the iterator stops every run of it."""
+        Without `chips` it is for the chip of this machine, or the exercise's first. Closing the iterator stops every
+        run of it."""
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
-        judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
-        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self._new_compiler)) as pictures:
+        judged = subject(exercise, source, str(path), chips=chips or chips_here(exercise.chips))
+        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self.new_compiler)) as pictures:
             async for picture in pictures:
                 yield picture
 
@@ -315,9 +328,11 @@ class Check:
         result, apart = await asyncio.gather(
             structure_stage(self._runs, traced, lowering, interpreted), other_chips(self._runs, lowering)
         )
-        if not apart:
-            return result
-        return stage_result("structure", [*result.findings, *apart], result.cases, seconds=result.seconds)
+        findings = [*result.findings, *apart]
+        if any(found.code in OF_THE_TPU_RUN for found in findings) and "interpret" in self._finished:
+            await self._finished["interpret"].wait()
+        findings = [found for found in findings if with_right_numbers(found, self._done.get("interpret"))]
+        return stage_result("structure", findings, result.cases, seconds=result.seconds)
 
     async def _lower(self, lowering: SharedLowering) -> StageResult:
         result = await lower_stage(lowering)
