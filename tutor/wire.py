@@ -42,11 +42,13 @@ type ConfigValue = bool | int | float | str | None
 class OwnFile(Record, frozen=True):
     """How a file that is inspected runs: with its own `make_args`, and JAX set as its `CONFIG` says.
 
-    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's."""
+    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's.
+    `package` is the package that the file is in, for its relative imports; empty if it is in none."""
 
     config: dict[str, ConfigValue] = {}
     import_from: list[str] = []
     folder: str | None = None
+    package: str = ""
 
 
 class Attempt(Record, frozen=True):

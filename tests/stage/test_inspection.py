@@ -165,6 +165,25 @@ def test_what_the_jail_refuses_is_said_in_plain_words(warm: Warm, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("package", [True, False])
+def test_relative_imports_work_in_a_package(warm: Warm, tmp_path: Path, package: bool) -> None:
+    folder = tmp_path / "outer" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "tiles.py").write_text("ROWS = 8\n")
+    (tmp_path / "outer" / "names.py").write_text("LANES = 128\n")
+    if package:
+        (folder / "__init__.py").touch()
+        (tmp_path / "outer" / "__init__.py").touch()
+    text = "from .tiles import ROWS\nfrom ..names import LANES\n" + HEAD
+    text += "def make_args(): return (np.ones((ROWS, LANES), np.float32),)\n"
+    verdict = warm.inspect(folder / "mine.py", text.encode(), target="load", chips=("v5e",))
+    if package:
+        assert verdict.passed
+    else:
+        assert (only(verdict).code, only(verdict).line) == ("KT109", 1)
+        assert "__init__.py" in only(verdict).message
+
+
 def test_config_is_read_and_not_run() -> None:
     assert config_of(b"CONFIG = {'jax_enable_x64': True}\n") == {"jax_enable_x64": True}
     assert config_of(b"CONFIG: dict = dict(jax_enable_x64=True)\n") == {"jax_enable_x64": True}

@@ -11,15 +11,17 @@ import dataclasses
 import importlib
 import importlib.metadata
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.export
+import numpy as np
 from jax._src import effects, flattree, source_info_util, xla_bridge
 from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
 from jax._src.core import Literal as Constant
@@ -31,6 +33,7 @@ from jax._src.named_sharding import UNSPECIFIED
 from jax._src.pallas import core as pallas_core
 from jax._src.pallas.mosaic import pipeline
 from jax._src.state import indexing
+from jax._src.state import primitives as state_primitives
 from jax._src.state import types as state_types
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
@@ -39,11 +42,11 @@ from tutor.protocol import Space
 
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
-    "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "fresh", "index_dims",
-    "index_steps", "input_effect", "is_of_pipeline", "is_ref", "is_remote_copy", "jaxpr_with", "mlir_modules",
-    "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position",
-    "preload", "space", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
-    "without_kernels", "written_at",
+    "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "device_mesh",
+    "fresh", "index_dims", "index_steps", "input_effect", "is_of_pipeline", "is_ref", "is_remote_copy",
+    "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape",
+    "operations", "outer_module", "position", "preload", "read_of", "space", "store_of", "target", "target_chip",
+    "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels", "written_at",
 ]  # fmt: skip
 
 type Atom = Any
@@ -74,9 +77,25 @@ def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> AbstractCont
     """The context in which a kernel is traced, interpreted, lowered and compiled.
 
     Without it, whatever asks for the chip (`sync_copy`, `emit_pipeline`, rank-1 blocks) finds a CPU and fails."""
+    _meshes_are_of_the_target()
     device = jax.sharding.AbstractDevice(device_kind=device_kind, num_cores=num_cores, platform="tpu")
     mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
     return jax.sharding.use_abstract_mesh(mesh)  # type: ignore[no-any-return]
+
+
+@cache
+def _meshes_are_of_the_target() -> None:
+    """Let a mesh of CPU devices count as one of the target's chips, inside `target`. Its devices stand for these; and
+    `shard_map` makes its mesh the one that is asked for the chip, in place of what `target` has set."""
+    plain = jax.sharding.Mesh.abstract_mesh
+
+    def abstract_mesh(mesh: jax.sharding.Mesh) -> jax.sharding.AbstractMesh:
+        own, device = plain.__get__(mesh), jax.sharding.get_abstract_mesh().abstract_device
+        if own.empty or device is None or device.platform != "tpu" or own.abstract_device.platform == "tpu":
+            return own
+        return own.update(abstract_device=device)
+
+    jax.sharding.Mesh.abstract_mesh = property(abstract_mesh)
 
 
 def target_chip(name: str) -> AbstractContextManager[Any]:
@@ -156,6 +175,20 @@ def outer_module(exported: jax.export.Exported) -> Iterator[Any]:
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         yield hlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)
+
+
+def device_mesh(exported: jax.export.Exported, devices: Sequence[Any]) -> jax.sharding.Mesh:
+    """A mesh of `devices` with the axes of the program's own, which it was split over. JAX refuses another one."""
+    axes = {"device": len(devices)}
+    with outer_module(exported) as module:
+        for operation in module.body.operations:
+            if operation.operation.name == "sdy.mesh":
+                own = {name: int(size) for name, size in re.findall(r'"([^"]*)"=(\d+)', str(operation))}
+                if math.prod(own.values()) == len(devices):
+                    axes = own
+                    break
+    array = np.array(devices).reshape(tuple(axes.values()))
+    return jax.sharding.Mesh(array, tuple(axes))
 
 
 def operations(operation: Any) -> Iterator[Any]:
@@ -435,12 +468,14 @@ def index_dims(transform: Any) -> tuple[Dim, ...] | None:
 
 class BlockDim(NamedTuple):
     """One dimension of a block: its size, whether it is squeezed out of the Ref, whether the index map counts elements
-    instead of blocks, and whether this reading knows the kind at all (it does not know gathers and bounded slices)."""
+    instead of blocks, whether they may reach into padding, and whether this reading knows the kind at all (it does not
+    know gathers and bounded slices)."""
 
     size: int
     squeezed: bool = False
     element: bool = False
     known: bool = True
+    padded: bool = False
 
 
 def block_dim(dim: Any) -> BlockDim:
@@ -451,7 +486,8 @@ def block_dim(dim: Any) -> BlockDim:
         case pallas_core.Blocked(size):
             return BlockDim(size)
         case pallas_core.Element(size):
-            return BlockDim(size, element=True, known=dim.padding == (0, 0))
+            padded = dim.padding != (0, 0)
+            return BlockDim(size, element=True, known=not padded, padded=padded)
         case int():
             return BlockDim(dim)
     return BlockDim(pallas_core.get_block_size(dim), known=False)
@@ -505,6 +541,24 @@ def _words(transform: Any) -> str:
 def fresh(var: Var, shape: tuple[int, ...] | None = None) -> Var:
     """A new variable of the same type, or of that dtype and this shape."""
     return Var(var.aval if shape is None else var.aval.update(shape=shape))
+
+
+def read_of(eqn: JaxprEqn, where: View, out: Var) -> JaxprEqn:
+    """A `get` in the place of `eqn`, of that part of a Ref."""
+    leaves, tree = jax.tree.flatten(where.raw)
+    return eqn.replace(
+        primitive=state_primitives.get_p, invars=[where.ref, *leaves], outvars=[out], params={"tree": tree},
+        effects={state_types.ReadEffect(where.ref)},
+    )  # fmt: skip
+
+
+def store_of(eqn: JaxprEqn, where: View, value: Atom) -> JaxprEqn:
+    """A `swap` in the place of `eqn`, which stores `value` to that part of a Ref and returns what was there."""
+    leaves, tree = jax.tree.flatten(where.raw)
+    return eqn.replace(
+        primitive=state_primitives.swap_p, invars=[where.ref, value, *leaves], params={"tree": tree},
+        effects={state_types.WriteEffect(where.ref)},
+    )  # fmt: skip
 
 
 def input_effect(effect: Any) -> Var | None:

@@ -164,5 +164,5 @@ def _splits(parts: KernelParts, grid: tuple[int | None, ...]) -> bool:
     """Whether two cores would share the grid: an axis is parallel, and parallel axes form a prefix."""
     if parts.primitive in KERNEL_PRIMITIVES[1:]:
         return len(grid) > 0
-    parallel = [s == "parallel" for s in parts.semantics]
-    return any(parallel) and parallel == sorted(parallel, reverse=True)
+    parallel = [s == "parallel" for s in parts.axis_semantics]
+    return "parallel" in parts.semantics and parallel == sorted(parallel, reverse=True)

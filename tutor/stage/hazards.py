@@ -27,7 +27,7 @@ from tutor.stage.explain.buffers import names_of
 from tutor.stage.explain.safely import readable
 from tutor.stage.explain.simulator import explain_simulator, is_refusal
 from tutor.stage.listening import Heard, listening
-from tutor.stage.refusals import refused_for_alias
+from tutor.stage.refusals import simulator_refused
 from tutor.wire import HazardMode
 
 WORK_LIMIT = 512
@@ -96,7 +96,7 @@ def simulate(
     if raised is not None and first is not None and (isinstance(raised, CannotRebind) or is_refusal(first)):
         why = f"The simulator cannot run this kernel: {_last_line(first)}"
         return Simulation(None, [], heard.printed(), unavailable=why)
-    if raised is not None and first is not None and (cannot := refused_for_alias(first, jaxpr)):
+    if raised is not None and first is not None and (cannot := simulator_refused(first, jaxpr)):
         return Simulation(None, [], heard.printed(), unavailable=cannot)
     findings = explain_simulator(first if raised is not None else None, heard.records(), text, path, names)
     return Simulation(outputs, findings, heard.printed())

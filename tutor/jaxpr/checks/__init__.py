@@ -40,7 +40,7 @@ def kernel_views(jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: st
         side_by_side = kernel_parts(eqn)
         for parts in side_by_side if len(side_by_side) == 1 else ():
             dynamic = len(eqn.invars) - len(parts.operands)
-            tables = operands[dynamic : dynamic + len(parts.prefetch)]
+            tables = parts.unchanged(operands[dynamic : dynamic + len(parts.prefetch)])
             known = {v: t for v, t in zip(parts.prefetch, tables, strict=True) if t is not None}
             fates = tuple(fate(flow, v) for v in eqn.outvars)
             yield KernelView(eqn, parts, position(eqn, file_name), walk(parts, file_name, known), tables, fates)

@@ -41,18 +41,30 @@ def off_chip_ref_is_indexed(kernel: KernelView) -> Iterator[Finding]:
 
 
 def prefetch_ref_is_written(kernel: KernelView) -> Iterator[Finding]:
-    """KT337. Scalar-prefetch Refs hold the arguments of index maps, which have been read ahead; they are read-only."""
-    for ref in kernel.parts.prefetch:
+    """KT337. Index maps read a scalar-prefetch Ref ahead of the steps, so a write to it comes too late for some of
+    them. One that no index map reads is SMEM like any other; kernels do keep running values there."""
+    for number, ref in enumerate(kernel.parts.prefetch):
         for event in _writes(kernel, ref)[:1]:
+            name, steers = kernel.walk.name(ref), _steers(kernel, number)
             yield kernel.say(
                 "KT337",
-                f"{kernel.walk.name(ref)} is a scalar-prefetch Ref and is written here. Index maps of later "
-                f"steps may have "
-                "read it already, so what a write does is not defined.",
+                f"{name} is a scalar-prefetch Ref and is written here. Index maps read it, and those of later steps "
+                "may have read it already, so which blocks they mean is not defined."
+                if steers
+                else f"{name} is a scalar-prefetch Ref and is written here. No index map reads it, so it is SMEM that "
+                "keeps its value from step to step; the array outside stays as it was.",
+                severity="error" if steers else "note",
                 event=event,
                 ref=ref,
                 hint="Keep running values in an SMEM scratch.",
             )
+
+
+def _steers(kernel: KernelView, number: int) -> bool:
+    """Whether an index map uses the scalar-prefetch Ref of that number. These Refs are its last inputs."""
+    maps = [mapping.index_map for mapping in kernel.parts.mappings]
+    tables = [(jaxpr, jaxpr.invars[len(kernel.parts.grid) :][number]) for jaxpr in maps]
+    return any(table in eqn.invars for jaxpr, table in tables for eqn in jaxpr.eqns)
 
 
 def input_is_stored_to(kernel: KernelView) -> Iterator[Finding]:
