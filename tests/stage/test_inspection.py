@@ -184,6 +184,43 @@ def test_relative_imports_work_in_a_package(warm: Warm, tmp_path: Path, package:
         assert "__init__.py" in only(verdict).message
 
 
+BESIDE = """\
+import jax.numpy as jnp
+
+def kernel(x_ref, o_ref, sem):
+    {body}
+"""
+DRIVER = """\
+import jax, numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from bodies import kernel
+def run(x):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        scratch_shapes=[pltpu.SemaphoreType.REGULAR])(x)  # the call
+def make_args(): return (np.ones((8, 128), np.float32),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("o_ref[...] = x_ref[...] @ x_ref", "KT117"),
+        ("o_ref[0, 0] = x_ref[0, 0]", "KT505"),
+        ("x_ref[...] = x_ref[...] + 1", "KT331"),
+        ("o_ref[...] = x_ref[pl.ds(o_ref[0, 0].astype(int) * 0 + 4, 8)]", "KT402"),
+    ],
+)
+def test_lines_of_another_file_are_said_in_words(warm: Warm, tmp_path: Path, body: str, code: str) -> None:
+    """The kernel stands beside the file that is inspected, which has no line to show but that of the call."""
+    (tmp_path / "bodies.py").write_text("from jax.experimental import pallas as pl\n" + BESIDE.format(body=body))
+    stages: list[StageName] = ["load", "trace", "interpret", "structure", "hazards", "lower"]
+    verdict = warm.inspect(tmp_path / "mine.py", DRIVER.encode(), only=stages, chips=("v5e",))
+    found = next(f for f in findings(verdict) if f.code == code)
+    assert "line 5 of" in found.message and "bodies.py" in found.message
+    assert found.line in (None, 6, 7)
+
+
 def test_config_is_read_and_not_run() -> None:
     assert config_of(b"CONFIG = {'jax_enable_x64': True}\n") == {"jax_enable_x64": True}
     assert config_of(b"CONFIG: dict = dict(jax_enable_x64=True)\n") == {"jax_enable_x64": True}

@@ -13,10 +13,12 @@ import importlib.metadata
 import json
 import math
 import re
+import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -43,10 +45,11 @@ from tutor.protocol import Space
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
     "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "device_mesh",
-    "fresh", "index_dims", "index_steps", "input_effect", "is_of_pipeline", "is_ref", "is_remote_copy",
-    "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape",
-    "operations", "outer_module", "position", "preload", "read_of", "space", "store_of", "target", "target_chip",
-    "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels", "written_at",
+    "fresh", "in_other_file", "index_dims", "index_steps", "input_effect", "is_of_pipeline", "is_ref",
+    "is_remote_copy", "is_users", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules",
+    "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "read_of", "space",
+    "store_of", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
+    "without_kernels", "written_at", "written_elsewhere",
 ]  # fmt: skip
 
 type Atom = Any
@@ -317,6 +320,27 @@ def position(eqn: JaxprEqn, file_name: str) -> Position | None:
             return Position(frame.start_line, max(frame.start_column, 0))
     return None
 
+
+def written_elsewhere(eqn: JaxprEqn, file_name: str) -> tuple[str, int] | None:
+    """File and line where the equation was written, if that is code of a user's and not in `file_name`."""
+    frames = [f for f in source_info_util.user_frames(eqn.source_info.traceback) if is_users(f.file_name)]
+    if not frames or any(f.file_name == file_name for f in frames[:1]):
+        return None
+    return frames[0].file_name, frames[0].start_line
+
+
+def in_other_file(where: tuple[str, int] | None) -> str:
+    """A sentence on where code stands that is not in the file that is looked at; empty for None."""
+    return f" (This is line {where[1]} of `{'/'.join(Path(where[0]).parts[-2:])}`.)" if where else ""
+
+
+def is_users(file_name: str) -> bool:
+    """Whether a file is neither JAX's nor Python's own, nor ours."""
+    return source_info_util.is_user_filename(file_name) and not file_name.startswith(OURS)
+
+
+OURS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<")
+"""Where frames of the machinery lie: our package, Python's library, and what is no file."""
 
 # ---------------------------------------------------------------- refs and memory
 

@@ -104,10 +104,10 @@ def _where(sheet: Sheet, mask: Array, what: str) -> tuple[str, str]:
     )
     never += "array of zeros that is aliased to the output."
     if (edge := only_edge(mask, sheet.block)) is not None:
-        return (
-            f"{_capital(sheet.whose)} is {what} only at its end: {edge}.",
-            "The length is not a multiple of the block: use `pl.cdiv` for the grid, and mask the padding.",
-        )
+        where = f"{_capital(sheet.whose)} is {what} only at its end: {edge}."
+        if sheet.block is None:  # the kernel itself copies or stores its parts
+            return where, "Nothing is stored or copied there, or that copy is not waited for: look at the last part."
+        return where, "The length is not a multiple of the block: use `pl.cdiv` for the grid, and mask the padding."
     if sheet.block is not None and (found := whole_blocks(mask, sheet.block)) is not None:
         whole, total = found
         return f"{len(whole)} of {total} blocks of {sheet.whose} are {what}: {_blocks_text(whole)}.", never

@@ -11,6 +11,7 @@ from tutor.jaxpr.checks.kernel import KernelView
 from tutor.jaxpr.checks.walk import Event
 from tutor.jaxpr.compat import Constant, Dim, Var, View, is_ref, space
 from tutor.jaxpr.flow import Use
+from tutor.jaxpr.nest import WINDOW
 from tutor.jaxpr.scalars import Value
 from tutor.protocol import Finding
 
@@ -138,25 +139,40 @@ def read_before_write(kernel: KernelView) -> Iterator[Finding]:
         event = _first_read(kernel, ref)
         if event is None:
             continue
-        name = kernel.walk.name(ref)
-        never = not _writes(kernel, ref)
+        name, never = kernel.walk.name(ref), not _writes(kernel, ref)
+        if name.endswith(WINDOW):
+            yield _nothing_in_the_window(kernel, event, ref, never)
+            continue
         kind = "output window" if ref in kernel.parts.outputs else "scratch"
         yield kernel.say(
             "KT332",
             f"{name} is read here and nothing ever writes to it."
             if never
             else f"At {kernel.step(0)} {name} is read here before anything was written to it. A fresh {kind} is "
-            f"not zero: it "
-            "holds whatever was in that memory before"
+            "not zero: it holds whatever was in that memory before"
             + (", also when the output aliases an input." if ref in kernel.parts.aliased.values() else "."),
             event=event,
             ref=ref,
             hint="If a copy should fill it: pltpu.make_async_copy only describes one; call .start() and .wait() on it."
             if never
             else f"Give {name} its first value before the first read, for example under "
-            f"pl.when(pl.program_id(axis) == 0) "
-            "for each axis that it accumulates over.",
+            "pl.when(pl.program_id(axis) == 0) for each axis that it accumulates over.",
         )
+
+
+def _nothing_in_the_window(kernel: KernelView, event: Event, ref: Var, never: bool) -> Finding:
+    """KT332 for a window of `emit_pipeline`, which the learner has no name for."""
+    array = kernel.walk.name(ref).removesuffix(WINDOW)
+    when = "never" if never else "not before that"
+    return kernel.say(
+        "KT332",
+        f"The pipeline uses its window of {array} at {kernel.step(0)}, and the body {when} stores to it. A fresh "
+        "window is not zero: it holds whatever was in that memory before.",
+        event=event,
+        ref=ref,
+        hint=f"Store to the block of {array} in the body of the pipeline, before it is read or copied out: look at the "
+        "condition round the store, and at the step that first adds to it.",
+    )
 
 
 def _first_read(kernel: KernelView, ref: Var) -> Event | None:

@@ -34,9 +34,10 @@ def race(c: Clue) -> Words:
     for touch in (a, b):
         finder = c.reading.stored_ref if touch.kind == "write" else c.reading.loaded_ref
         ref = ref or (finder(touch.place) if not touch.copy else None)
+    whole = ref is not None and c.names.spaces.get(ref) in ("any", "hbm")
     message = (
-        f"Two accesses to {code_name(ref, 'the same memory')} are not ordered, so either may come first: {_side(a)} "
-        f"and {_side(b)}."
+        f"Two accesses to {code_name(ref, 'the same memory')} are not ordered, so either may come first: "
+        f"{_side(a, whole)} and {_side(b, whole)}."
     )
     if a.copy or b.copy:
         plain = b if a.copy else a
@@ -64,10 +65,13 @@ def _touches(text: str, path: str) -> list[Touch]:
     ]
 
 
-def _side(touch: Touch) -> str:
+def _side(touch: Touch, whole: bool) -> str:
+    """One side in words. `whole`: the Ref is an array in HBM, of which no blocks are fetched."""
     where = f" in line {touch.place.line}" if touch.place else ""
     if touch.copy:
         return f"the copy started{where}, which {touch.kind}s it"
+    if whole and not where:
+        return "the program round the kernel, before it begins or after it has ended"
     if touch.kind == "write":
         return f"the store{where}" if where else "the pipeline writing a block back"
     return f"the load{where}" if where else "the pipeline fetching a block"

@@ -16,7 +16,7 @@ from tutor.stage.explain import bounds, races
 from tutor.stage.explain.buffers import Names
 from tutor.stage.explain.reading import Reading, base_name, call_name, place_at
 from tutor.stage.explain.table import RAW_LIMIT, Clue, Row, Words, clean, code_name, first_line, look_up, speak
-from tutor.stage.explain.where import Place, chain, place_in_callback, place_of
+from tutor.stage.explain.where import Place, chain, place_in_callback, place_of, said_where
 
 
 def explain_simulator(
@@ -26,7 +26,7 @@ def explain_simulator(
 
     `names` names the simulator's numbered buffers and semaphores."""
     reading, names = Reading(source), names or Names()
-    found = [] if exc is None else [_raised(exc, reading, path, names)]
+    found = [] if exc is None else [said_where(_raised(exc, reading, path, names), exc, path)]
     return found + _printed(printed, reading, names)
 
 
