@@ -16,6 +16,7 @@ import re
 import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.export
 import numpy as np
-from jax._src import effects, flattree, source_info_util, xla_bridge
+from jax._src import effects, flattree, source_info_util, tpu_info, xla_bridge
 from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
 from jax._src.core import Literal as Constant
 from jax._src.export import _export
@@ -76,29 +77,36 @@ CHIPS: dict[str, Chip] = {
 }
 
 
-def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> AbstractContextManager[Any]:
+@contextmanager
+def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> Iterator[None]:
     """The context in which a kernel is traced, interpreted, lowered and compiled.
 
     Without it, whatever asks for the chip (`sync_copy`, `emit_pipeline`, rank-1 blocks) finds a CPU and fails."""
-    _meshes_are_of_the_target()
+    _ask_for_the_target()
     device = jax.sharding.AbstractDevice(device_kind=device_kind, num_cores=num_cores, platform="tpu")
-    mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
-    return jax.sharding.use_abstract_mesh(mesh)  # type: ignore[no-any-return]
+    token = _TARGET.set(device)
+    try:
+        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
+            yield
+    finally:
+        _TARGET.reset(token)
+
+
+_TARGET: ContextVar[Any] = ContextVar("target", default=None)
 
 
 @cache
-def _meshes_are_of_the_target() -> None:
-    """Let a mesh of CPU devices count as one of the target's chips, inside `target`. Its devices stand for these; and
-    `shard_map` makes its mesh the one that is asked for the chip, in place of what `target` has set."""
-    plain = jax.sharding.Mesh.abstract_mesh
+def _ask_for_the_target() -> None:
+    """Let JAX find the target also inside `shard_map`, whose mesh of CPU devices stands in the place of what `target`
+    has set."""
+    kind, cores = tpu_info.get_device_kind, tpu_info.get_num_device_cores
 
-    def abstract_mesh(mesh: jax.sharding.Mesh) -> jax.sharding.AbstractMesh:
-        own, device = plain.__get__(mesh), jax.sharding.get_abstract_mesh().abstract_device
-        if own.empty or device is None or device.platform != "tpu" or own.abstract_device.platform == "tpu":
-            return own
-        return own.update(abstract_device=device)
+    def targeted() -> Any:
+        device = jax.sharding.get_abstract_mesh().abstract_device
+        return None if device is not None and device.platform == "tpu" else _TARGET.get()
 
-    jax.sharding.Mesh.abstract_mesh = property(abstract_mesh)
+    tpu_info.get_device_kind = lambda: device.device_kind if (device := targeted()) else kind()
+    tpu_info.get_num_device_cores = lambda: device.num_cores if (device := targeted()) else cores()
 
 
 def target_chip(name: str) -> AbstractContextManager[Any]:

@@ -163,10 +163,10 @@ def read_before_write(kernel: KernelView) -> Iterator[Finding]:
 def _nothing_in_the_window(kernel: KernelView, event: Event, ref: Var, never: bool) -> Finding:
     """KT332 for a window of `emit_pipeline`, which the learner has no name for."""
     array = kernel.walk.name(ref).removesuffix(WINDOW)
-    when = "never" if never else "not before that"
+    when = "never stores to it" if never else "has not stored to it by then"
     return kernel.say(
         "KT332",
-        f"The pipeline uses its window of {array} at {kernel.step(0)}, and the body {when} stores to it. A fresh "
+        f"The pipeline uses its window of {array} at {kernel.step(0)}, and the body {when}. A fresh "
         "window is not zero: it holds whatever was in that memory before.",
         event=event,
         ref=ref,

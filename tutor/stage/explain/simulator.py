@@ -37,6 +37,22 @@ def is_refusal(exc: BaseException) -> bool:
     )
 
 
+def is_its_own_fault(exc: BaseException) -> bool:
+    """Whether the simulator stumbled over its own code: it did not mean to say anything about the kernel."""
+    kind, text = _innermost(exc)
+    return kind in ("AttributeError", "TypeError", "NameError", "UnboundLocalError") or "safe_zip" in text
+
+
+def own_fault(exc: BaseException) -> str:
+    """That in words."""
+    kind, text = _innermost(exc)
+    if _RESHAPED in text:
+        return "The simulator cannot run this kernel: it does not know Refs that are reshaped or cast, which a TPU does"
+    return f"The simulator cannot run this kernel: it stops in its own code, with {kind}: {first_line(text)}"
+
+
+_RESHAPED = "Transform' object has no attribute 'indices'"
+
 _REFUSALS = (
     r"NotImplementedError:|Dimensions with parallel semantics must form a prefix|"
     r"Aliasing of scalar prefetch arguments is not currently supported"
@@ -49,7 +65,7 @@ def _raised(exc: BaseException, reading: Reading, path: str, names: Names) -> Fi
     known = look_up(ROWS, kind, text, place, reading, path, names=names)
     if known is not None:
         return known
-    if "Transform' object has no attribute 'indices'" in text:
+    if _RESHAPED in text:
         message = (
             "The simulator of TPU memory reads slices of Refs; it does not know a Ref that was reshaped or cast by "
             "itself, so it cannot judge this kernel. A TPU knows such Refs."
