@@ -477,13 +477,16 @@ How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exi
 
 
 class Ended(Record, frozen=True, tag="ended"):
-    """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
+    """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr. It took
+    `seconds` of wall time. For `busy_seconds` its threads, all together, worked or stood in the queue for a core: one
+    that waits for something else has few of these."""
 
     id: int
     how: How
     detail: str = ""
     printed: str = ""
     seconds: float = 0.0
+    busy_seconds: float = 0.0
 
 
 Reply = Hello | Began | Piece | Ended

@@ -9,7 +9,7 @@ import pytest
 from tests.warm import Warm, findings, stage
 from tests.workers.jailed import HERE
 from tutor.ladder.inspect import config_of, open_worker
-from tutor.protocol import Finding, StageName, Verdict
+from tutor.protocol import Finding, Limits, StageName, Verdict
 
 HEAD = """\
 import jax, jax.numpy as jnp, numpy as np
@@ -129,6 +129,34 @@ def test_too_large_to_simulate(inspect) -> None:
     assert stage(alone, "interpret").status == "unavailable"
     assert alone.passed  # no stage failed, and without a reference nothing more is asked
     assert inspect(text + "def reference(x): return x + 1\n", target=None).passed
+
+
+LONG = """\
+import jax, jax.numpy as jnp, numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+def kernel(n_ref, x_hbm, o_ref):
+    pltpu.sync_copy(x_hbm, o_ref)
+    def body(i, carry):
+        o_ref[...] = o_ref[...] + 1
+        return carry
+    jax.lax.fori_loop(0, n_ref[0], body, 0)
+
+def run(n, x):
+    spaces = [pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)]
+    return pl.pallas_call(kernel, in_specs=spaces, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(n, x)
+
+def make_args(): return np.array([1_000_000], np.int32), np.ones((8, 128), np.float32)
+"""
+
+
+def test_a_simulation_that_is_slow_is_not_said_to_hang(warm: Warm, tmp_path: Path, monkeypatch) -> None:
+    """It waits for a copy, so it could hang; but it was at work all the time."""
+    monkeypatch.setattr("tutor.ladder.hazards.RUN_LIMITS", Limits(wall_seconds=5))
+    verdict = warm.inspect(tmp_path / "mine.py", LONG.encode(), only=["load", "trace", "hazards"], chips=("v5e",))
+    assert stage(verdict, "hazards").status == "unavailable"
+    assert "had not come to an end" in (stage(verdict, "hazards").reason or "")
 
 
 def test_no_kernel_at_all(inspect) -> None:

@@ -14,6 +14,8 @@ import pytest
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import Limits
 from tutor.wire import Attempt, Broken, Ended, Loaded, TraceJob
+from tutor.workers.confine import queued_seconds
+from tutor.workers.forkserver import is_over
 
 FORGERY = """
     from tutor.workers.frames import write_frame
@@ -55,6 +57,19 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.parametrize(
+    ("seconds", "queued", "over"), [(9, 0, False), (11, 0, True), (11, 2, False), (30, 15, True), (41, 40, True)]
+)
+def test_time_in_the_queue_for_a_core_does_not_count(monkeypatch, seconds: float, queued: float, over: bool):
+    monkeypatch.setattr("tutor.workers.confine.queued_seconds", lambda pid: [queued, 0.0])
+    assert is_over(Limits(wall_seconds=10), 1, seconds) is over
+
+
+def test_the_queue_is_read_from_the_kernel():
+    assert min(queued_seconds(os.getpid())) >= 0
+    assert queued_seconds(2**22 + 1) == []
+
+
 async def test_a_run_answers_and_prints():
     async with worker() as server:
         got = await answers(server, "send(Loaded([], 1.5)); print('héllo'); print('err', file=sys.stderr)")
@@ -81,6 +96,14 @@ async def test_how_a_run_ends(code, how, detail):
         ended = await ending(server, code, wall_seconds=1.0)
         assert (ended.how, ended.detail) == (how, detail)
         assert (await answers(server, "send(Loaded([], 0.0))"))[0] == Loaded([], 0.0), "the server must outlive it"
+
+
+async def test_a_run_that_works_is_told_from_one_that_waits():
+    async with worker() as server:
+        worked = await ending(server, "while True: pass", wall_seconds=1.0)
+        waited = await ending(server, "import time; time.sleep(60)", wall_seconds=1.0)
+        assert worked.busy_seconds > worked.seconds / 2
+        assert waited.busy_seconds < waited.seconds / 2
 
 
 async def test_memory_that_no_limit_of_the_kernel_counts_is_watched():

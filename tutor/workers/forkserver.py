@@ -43,6 +43,8 @@ Send = Callable[[Body], None]
 Handler = Callable[[Job, Send], None]
 
 WATCH_SECONDS = 0.1
+PATIENCE = 4
+"""So many times its wall limit a run may take on a machine that keeps it waiting for a core."""
 LAST_WORDS_SECONDS = 0.3
 """So long before its wall limit a run says on stderr where it is."""
 FILES, FILES_BYTES = 100, 64 << 20
@@ -70,6 +72,8 @@ class Run:
     received: int = 0
     printed: bytearray = field(default_factory=bytearray)
     how: How | None = None
+    cpu_seconds: float = 0.0
+    queued_seconds: float = 0.0
 
 
 def serve(handler: Handler, hello: Hello, jail: Jail | None = None) -> None:
@@ -229,8 +233,8 @@ class Server:
         if look:
             self._looked = now
         for run in self._runs.values():
-            if run.how is None and now - run.began > run.limits.wall_seconds:
-                run.how = "wall"
+            if run.how is None and is_over(run.limits, run.pid, now - run.began):
+                run.how, run.queued_seconds = "wall", sum(confine.queued_seconds(run.pid))
             elif run.how is None and look:
                 run.how = _uses_too_much(run)
             else:
@@ -240,9 +244,10 @@ class Server:
 
     def _reap(self) -> None:
         for run in list(self._runs.values()):
-            pid, status = os.waitpid(run.pid, os.WNOHANG)
+            pid, status, used = os.wait4(run.pid, os.WNOHANG)
             if pid:
                 _kill_group(run.pid)  # what the child left behind
+                run.cpu_seconds = used.ru_utime + used.ru_stime
                 self._finish(run, status)
         self._kill_strays()
 
@@ -262,7 +267,8 @@ class Server:
         how, detail = _how_it_ended(run, status or 0)
         printed = run.printed.decode("utf-8", "backslashreplace")
         with contextlib.suppress(EOFError):
-            self._say(Ended(id=run.id, how=how, detail=detail, printed=printed, seconds=time.monotonic() - run.began))
+            busy = run.cpu_seconds + run.queued_seconds
+            self._say(Ended(run.id, how, detail, printed, time.monotonic() - run.began, busy))
 
     def _remove(self, home: Path) -> None:
         """Remove a run's home. Where that takes long, a child does it, so that no other run has to wait."""
@@ -293,6 +299,14 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
+
+
+def is_over(limits: Limits, pid: int, seconds: float) -> bool:
+    """Whether a run has had its wall time. What it spent in the queue for a core does not count, up to a bound."""
+    allowed = limits.wall_seconds
+    if seconds <= allowed:
+        return False
+    return seconds > PATIENCE * allowed or seconds - max(confine.queued_seconds(pid), default=0.0) > allowed
 
 
 def _remove_home(home: Path) -> None:
