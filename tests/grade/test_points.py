@@ -9,7 +9,7 @@ from tests.grade.classes import whole
 from tests.unit.verdicts import stage, verdict
 from tutor.findings import finding
 from tutor.grade.points import judge, left_open, not_asked
-from tutor.protocol import CaseResult, StageResult, Verdict
+from tutor.protocol import Access, AccessKind, CaseResult, Kernel, StageResult, Verdict
 
 
 def with_finding(code: str, *, stage_name: str = "structure", severity: str = "error") -> Verdict:
@@ -54,6 +54,29 @@ def test_numbers_that_no_kernel_made_win_nothing(code: str) -> None:
     assert (judged.status, judged.share) == ("failed", 0.0)
     assert [flag.code for flag in judged.flags] == [code]
     assert "It is so" in (judged.flags[0].evidence or "") and "It is so" not in judged.flags[0].message
+
+
+def kernel_that(*kinds: AccessKind) -> Kernel:
+    """A kernel with accesses of these kinds, and nothing else of note."""
+    accesses = [Access("x_ref", "any", kind, 1, 1, [8, 128], "float32", 1, False, 4096) for kind in kinds]
+    return Kernel("kernel", "pallas_call", "only", [1], [], accesses, None, None, None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "share"),
+    [
+        ([kernel_that()], 0.0),
+        ([kernel_that("load", "sem_wait")], 0.0),
+        ([kernel_that("load"), kernel_that()], 0.0),
+        ([kernel_that(), kernel_that("load", "store")], 5 / 6),
+        ([kernel_that("copy_start", "copy_wait")], 5 / 6),
+        ([kernel_that("accumulate")], 5 / 6),
+    ],
+)
+def test_a_kernel_that_writes_nothing_wins_nothing(kernels: list[Kernel], share: float) -> None:
+    judged = judge(msgspec.structs.replace(with_finding("KT314"), kernels=kernels))
+    assert judged.share == share
+    assert ("KT842" in [flag.code for flag in judged.flags]) == (share == 0)
 
 
 @pytest.mark.parametrize("code", ["KT390", "KT392", "KT830"])

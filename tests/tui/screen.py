@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -56,14 +58,32 @@ class Driven:
         return "\n".join(self.lines())
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
+        """Press keys, and let each one have all its effects before the next."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until no message, callback or layout is left to do. (The pilot only waits until the process uses little
+        time, which a busy machine looks like as well.)"""
+        quiet = 0
+        while quiet < 2:
+            await self.pilot._wait_for_screen()
+            await asyncio.sleep(0.005)
+            quiet = quiet + 1 if self._idle() else 0
+        self.app.screen._on_timer_update()
+
+    def _idle(self) -> bool:
+        screen = self.app.screen
+        pumps: list[MessagePump] = [self.app, *screen.walk_children(with_self=True)]
+        waiting = any(pump.message_queue_size or pump._next_callbacks for pump in pumps)
+        return not (waiting or screen._callbacks or screen._layout_required)
 
     async def until(self, wanted: Callable[[], object]) -> None:
         """Wait until something is so; it is an error if it does not become so within some twenty seconds."""
         for _ in range(2000):
             if wanted():
-                await self.pilot.pause()
+                await self.settle()
                 return
             await self.pilot.pause(0.01)
         raise AssertionError(f"never became so; the screen was:\n{self.text()}")
@@ -93,5 +113,4 @@ async def driven(
     async with app.run_test(size=size, notifications=True) as pilot:
         run = Driven(app, pilot, course, history, checker)
         await run.until(lambda: app.main._desk is not None)
-        await pilot.pause()
         yield run

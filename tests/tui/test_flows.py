@@ -149,7 +149,7 @@ async def test_jaxpr_and_source_move_together(tmp_path: Path) -> None:
         await run.check()
         await run.edit()
         run.editor.go_to(14)
-        await run.pilot.pause()
+        await run.settle()
         view = run.one(JaxprView)
         await run.until(lambda: view.cursor == 6)
         await run.press("f8")
@@ -183,7 +183,7 @@ async def test_the_gutter_marks_what_lines_do_and_follows_edits(tmp_path: Path) 
         await run.press("ctrl+home", "enter")
         assert any(line.startswith("17!LLLA") for line in run.lines())
         run.editor.go_to(17)
-        await run.pilot.pause()
+        await run.settle()
         await run.press("end", "x")
         assert not any("LLLA" in line for line in run.lines()), "an edited line is no longer what was traced"
 
@@ -232,7 +232,7 @@ async def test_the_jaxpr_opens_at_the_line_that_was_checked_with_the_cursor_on_i
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.edit()
         run.editor.go_to(14)
-        await run.pilot.pause()
+        await run.settle()
         await run.check()
         await run.press("f8")
         await run.until(lambda: run.one(JaxprView).cursor == 6)
@@ -241,7 +241,7 @@ async def test_the_jaxpr_opens_at_the_line_that_was_checked_with_the_cursor_on_i
 async def test_the_palette_opens_exercises_by_name(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.press("ctrl+p", *"open any")
-        await run.pilot.pause(0.3)
+        await run.until(lambda: "any_sync_copy" in run.text())
         await run.press("enter")
         await run.until(lambda: "any_sync_copy" in run.lines()[0])
 

@@ -24,7 +24,7 @@ async def failed(run: Driven) -> None:
     await run.check()
     await run.edit()
     run.editor.go_to(16)
-    await run.pilot.pause()
+    await run.settle()
 
 
 async def jaxpr(run: Driven) -> None:
@@ -81,7 +81,7 @@ async def test_screen(tmp_path: Path, scene, size: tuple[int, int], monkeypatch:
     time.tzset()
     async with driven(tmp_path, FakeChecker(lambda source: events(failing())), size) as run:
         await scene(run)
-        await run.pilot.pause(0.05)
+        await run.settle()
         lines = run.lines()
     golden = FOLDER / f"{scene.__name__}_{size[0]}x{size[1]}.txt"
     if os.environ.get("KT_GOLDENS") == "write":

@@ -113,7 +113,7 @@ async def test_a_crash_of_the_screen_keeps_the_text(tmp_path: Path) -> None:
             app = run.app
             await run.edit("q")
             run.main.call_later(_raise, Crash())
-            await run.pilot.pause(0.2)
+            await run.app._exception_event.wait()
     assert app is not None
     kept = app.main.keep_unsaved()
     assert kept is not None and kept.read_text() == "q" + STARTER
@@ -194,7 +194,7 @@ async def test_a_file_that_the_editor_would_change_is_read_only_and_checked_as_i
     path = course.file(course.exercises[2])
     path.write_bytes(data)
     async with driven(tmp_path, FakeChecker(wrong), course=course) as run:
-        assert any(why in note.message for note in run.app._notifications)
+        await run.until(lambda: any(why in note.message for note in run.app._notifications))
         await run.press("f4", "a", "f5")
         await run.until(lambda: run.history.added)
         assert path.read_bytes() == data == run.checker.started[0]
@@ -262,7 +262,7 @@ async def test_wide_characters_keep_the_gutter_in_place(tmp_path: Path) -> None:
     course.file(course.exercises[2]).write_text("x = '宽宽宽'  # 测试\ny = 1\n")
     async with driven(tmp_path, FakeChecker(wrong), course=course) as run:
         await run.press("f4")
-        await run.pilot.pause()
+        await run.settle()
         assert any("1       x = '宽宽宽'  # 测试" in line for line in run.lines())
 
 
@@ -291,7 +291,7 @@ async def test_folding_hides_lines_and_the_cursor_never_gets_lost(tmp_path: Path
         await run.press("down")
         assert view.cursor == 8
         view.go_to(5)
-        await run.pilot.pause()
+        await run.settle()
         assert view.cursor == 5 and "broadcast_in_dim" in run.text()
 
 

@@ -60,7 +60,7 @@ async def test_a_picture_shows_where_the_block_is(tmp_path: Path) -> None:
         await run.check()
         await opened(run, "f9", "grid")
         run.one(GridView).go_to(37)
-        await run.pilot.pause()
+        await run.settle()
         lines = run.lines()
         at = next(i for i, line in enumerate(lines) if "a_ref" in line)
         assert "(1, 5) fetched" in lines[at + 2] and "(1, 0) kept" in lines[at + 2]
@@ -148,6 +148,15 @@ async def test_yours_beside_an_earlier_attempt(tmp_path: Path, size) -> None:
         rows = run.main.query_one("#compare-view", JaxprView)._text
         assert [row for row in rows if row.startswith(">")] and len(rows) >= 18
         assert run.one(CompareView).size.width
+
+
+async def test_a_set_without_solutions_promises_none(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(right)) as run:
+        await run.check()
+        await run.press("d")
+        await run.until(lambda: "Compare yours with what?" in run.text())
+        assert "This copy of the set has no solutions." in run.text()
+        assert "once your attempt has passed" not in run.text() and "The reference solution" not in run.text()
 
 
 async def test_the_reference_is_offered_only_when_it_may_be_seen(tmp_path: Path) -> None:

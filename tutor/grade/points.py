@@ -69,6 +69,8 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
         return Judged("passed", verdict.score, [])
     beside = [found for found in errors if found.code in NOT_THE_KERNEL]
     flags = _as_flags(beside)
+    if _idle(verdict):
+        return Judged("failed", 0.0, [*flags, Flag("KT842", "No kernel of it writes anything.")])
     real = numbers is not None and not beside and (numbers == "passed" or _one_right_case(verdict))
     share = verdict.score if real else 0.0
     if share and "passed" not in (status.get("lower"), status.get("hazards")):
@@ -78,6 +80,13 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
     if slow := [found for found in errors if found.code in OUT_OF_TIME]:
         return Judged("timeout", share, [*flags, *_as_flags(slow)])
     return Judged("partial" if share > 0 else "failed", share, flags)
+
+
+def _idle(verdict: Verdict) -> bool:
+    """Whether no kernel stores or copies anything, so that its output is what it was given."""
+    writes = ("store", "accumulate", "copy_start")
+    accesses = [access for kernel in verdict.kernels for access in kernel.accesses]
+    return bool(verdict.kernels) and not any(access.kind in writes for access in accesses)
 
 
 def _one_right_case(verdict: Verdict) -> bool:

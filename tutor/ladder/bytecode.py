@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import tutor
+from tutor.ladder.process import end, start
 from tutor.ladder.worker import clean_environment
 
 _NOT_OURS = "/builtin/"
@@ -59,18 +60,16 @@ def _never_imported(package: str) -> bool:
 
 
 async def _run(*arguments: str) -> None:
-    process = await asyncio.create_subprocess_exec(
+    nothing = asyncio.subprocess.DEVNULL
+    process = await start(
         *(sys.executable, "-I", *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
         env=clean_environment(),
         cwd="/",
-        start_new_session=True,
     )
     try:
         await process.wait()
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await end(process)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 import time
@@ -15,6 +14,7 @@ import msgspec
 from tutor.findings import finding
 from tutor.ladder.chip import RUNNER, devices, find_device, in_words, local_chip
 from tutor.ladder.limits import advice
+from tutor.ladder.process import end, start
 from tutor.ladder.runs import Runs
 from tutor.ladder.speed_words import timed_findings
 from tutor.ladder.timed_case import Lowered, integer_values, lowered
@@ -102,24 +102,14 @@ def with_roof(timing: Timing, attempt: Lowered, reference: Lowered, case: CaseSp
 async def run_on_device(job: DeviceJob, environment: Mapping[str, str]) -> Timed | Broken:
     """Start the runner, give it the job, and wait until it has let the device go."""
     ours = {name: value for name, value in environment.items() if name not in COMPILE_SERVER_VARIABLES}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", RUNNER,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**ours, "JAX_PLATFORMS": job.platform},
-        start_new_session=True,
-    )  # fmt: skip
+    process = await start(sys.executable, "-m", RUNNER, env={**ours, "JAX_PLATFORMS": job.platform})
     try:
         told = process.communicate(frame(msgspec.msgpack.encode(job)))
         answer, talk = await asyncio.wait_for(told, WALL_SECONDS)
     except TimeoutError:
         return Broken(f"it gave no answer in {WALL_SECONDS:.0f} seconds", "")
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await end(process)
     try:
         return msgspec.msgpack.decode(answer[HEADER:], type=Timed | Broken)
     except msgspec.MsgspecError:

@@ -13,6 +13,7 @@ from itertools import count
 import msgspec
 
 from tutor.ladder.isolation import Isolation
+from tutor.ladder.process import end, start
 from tutor.wire import Body, Cancel, Ended, Hello, Job, Piece, Reply, Start
 from tutor.workers.frames import HEADER, BadFrame, FrameBuffer, frame
 
@@ -88,16 +89,8 @@ class Worker:
 
     async def _launch(self, command: Sequence[str]) -> Hello:
         await self._close()
-        self._process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=clean_environment() if self._environment is None else dict(self._environment),
-            cwd="/",
-            start_new_session=True,
-            limit=1 << 20,
-        )  # fmt: skip
+        environment = clean_environment() if self._environment is None else self._environment
+        self._process = await start(*command, env=environment, cwd="/")
         self._tail.clear()
         self._readers = [asyncio.create_task(self._read_stderr(self._process))]
         first = await self._next_reply(self._process)
@@ -161,14 +154,7 @@ class Worker:
             return
         if process.stdin:
             process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), 2)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        # asyncio leaves the transport's pipes to the collector, which warns after the loop has closed
-        process._transport.close()  # type: ignore[attr-defined]
+        await end(process, grace=2)
 
     def _body(self, body: bytes | BadFrame) -> Body:
         try:

@@ -118,9 +118,8 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
             self.notify("There is no trace of yours yet: check with F5 first.", markup=False)
             return
         exercise = self._desk.exercise
-        hidden = self._history.why_hidden(exercise)
-        reference = self._course.reference(exercise)
-        answers = [("reference", "The reference solution")] if hidden is None and reference is not None else []
+        reference, hidden = self._shown_reference(exercise)
+        answers = [("reference", "The reference solution")] if reference else []
         attempts = self._history.attempts(exercise)
         newest = {attempt.sha256: (attempt, number) for number, attempt in enumerate(attempts, 1)}
         known = sorted(newest.values(), key=lambda each: each[0].id, reverse=True)[:_MOST]
@@ -128,7 +127,7 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
             (str(attempt.id), _name(attempt, number) + (", passed" if attempt.passed else ""))
             for attempt, number in known
         ]
-        answer = await self._ask("Compare yours with what?", hidden or "", *answers, ("stay", "Back"))
+        answer = await self._ask("Compare yours with what?", hidden, *answers, ("stay", "Back"))
         if answer == "reference":
             await self._compare_with_reference(exercise)
         elif answer != "stay":
@@ -170,14 +169,20 @@ class ViewsScreen[E: Exercise](DeskScreen[E]):
 
     # ------------------------------------------------------------ reading
 
+    def _shown_reference(self, exercise: E) -> tuple[Path | None, str]:
+        """The reference solution, if the set has one and shows it by now; else why not, in words for the learner."""
+        path = self._course.reference(exercise)
+        hidden = self._history.why_hidden(exercise) if path else "This copy of the set has no solutions."
+        return (path, "") if hidden is None else (None, hidden)
+
     def action_solution(self) -> None:
         """The reference solution, if the set shows it by now."""
         if self._desk is None:
             return
         exercise = self._desk.exercise
-        hidden, path = self._history.why_hidden(exercise), self._course.reference(exercise)
-        if hidden is not None or path is None:
-            self.notify(hidden or "Of this exercise the set holds no solution.", timeout=8, markup=False)
+        path, hidden = self._shown_reference(exercise)
+        if path is None:
+            self.notify(hidden, timeout=8, markup=False)
             return
         self.run_worker(self._show_solution(exercise, path))
 
