@@ -75,6 +75,12 @@ def test_the_probe_sees_textual_where_it_is():
     assert packages("tutor.tui.app") >= SCREEN
 
 
+def test_the_process_that_opens_the_chip_cannot_run_an_oracle():
+    loaded = imported_by("tutor.judge.device.__main__", "tutor.judge.device.runner")
+    assert not {"tutor.judge.oracle", "tutor.judge.timed", "tutor.judge.given"} & loaded
+    assert "tutor.judge.oracle" in imported_by("tutor.judge.jobs"), "the probe sees it where it is"
+
+
 def test_the_judge_never_imports_the_stager():
     assert not [name for name in imported_by("tutor.judge.jobs") if name.startswith("tutor.stage")]
 

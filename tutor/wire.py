@@ -238,22 +238,32 @@ class ScanJob(Record, frozen=True, tag="scan"):
     limits: Limits = Limits()
 
 
-class DeviceJob(Record, frozen=True, tag="device"):
-    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers.
-
-    `profiler`: the profiler's time is used where it can be had. The reference has a tolerance of its own where its
-    products are less precise."""
+class ExpectedJob(Record, frozen=True, tag="expected"):
+    """Work out what is right for the inputs that `oracle.make_inputs` gives for this seed."""
 
     oracle: OracleFile
     case: CaseSpec
-    attempt: bytes
-    reference: bytes
     seed: int
+    limits: Limits = Limits()
+
+
+class Repeated(Record, frozen=True, tag="repeated"):
+    """A timed repeat, to be compared with the oracle's outputs: `.npz` bytes of its inputs, by name, and of what the
+    attempt gave (`out0`, `out1`, …)."""
+
+    number: int
+    inputs: bytes
+    outputs: bytes
+
+
+class RepeatJob(Record, frozen=True, tag="repeat"):
+    """Compare what a program gave in one timed repeat with `oracle.expected` of the inputs that the repeat had."""
+
+    oracle: OracleFile
+    case: CaseSpec
+    repeat: Repeated
     tolerance: ToleranceSpec
-    platform: Literal["cpu", "tpu"] = "tpu"
-    budget_seconds: float = 5.0
-    profiler: bool = True
-    reference_tolerance: ToleranceSpec | None = None
+    limits: Limits = Limits()
 
 
 class ProofJob(Record, frozen=True, tag="proof"):
@@ -279,6 +289,8 @@ Job = (
     | HazardJob
     | KernelsJob
     | InputsJob
+    | ExpectedJob
+    | RepeatJob
     | InterpretJob
     | CompareJob
     | StructureJob
@@ -375,6 +387,13 @@ class Inputs(Record, frozen=True, tag="made"):
     data: bytes
 
 
+class Expected(Record, frozen=True, tag="wanted"):
+    """`.npz` bytes of the outputs that are right for a case's inputs (`out0`, `out1`, …)."""
+
+    case: str
+    data: bytes
+
+
 class Judged(Record, frozen=True, tag="judged"):
     """The judge's word on one case of one stage."""
 
@@ -406,14 +425,6 @@ class Compiled(Record, frozen=True, tag="compiled"):
     unavailable: str | None = None
 
 
-class Timed(Record, frozen=True, tag="timed"):
-    """What the device runner measured, or why it did not."""
-
-    timing: Timing | None
-    findings: list[Finding]
-    reason: str | None = None
-
-
 class Broken(Record, frozen=True, tag="broken"):
     """A fault of ours inside a worker child."""
 
@@ -439,10 +450,10 @@ Body = (
     | Artifact
     | Simulated
     | Inputs
+    | Expected
     | Judged
     | Ruled
     | Compiled
-    | Timed
     | Broken
 )
 
@@ -490,3 +501,57 @@ class Ended(Record, frozen=True, tag="ended"):
 
 
 Reply = Hello | Began | Piece | Ended
+
+
+# ---------------------------------------------------------------- front -> device runner
+
+
+class DeviceJob(Record, frozen=True, tag="device"):
+    """Time two artifacts of one case beside each other on the device of `platform`, after checking the numbers.
+
+    After it come `sets` frames with `.npz` bytes of inputs, and one of the outputs (`out0`, `out1`, …) that are right
+    for the first set: whoever opens the chip runs no Python of a set. `chip`: what the artifacts were made for.
+    `profiler`: the profiler's time is used where it can be had. The reference has a tolerance of its own where its
+    products are less precise."""
+
+    case: CaseSpec
+    attempt: bytes
+    reference: bytes
+    sets: int
+    tolerance: ToleranceSpec
+    platform: Literal["cpu", "tpu"] = "tpu"
+    budget_seconds: float = 5.0
+    profiler: bool = True
+    reference_tolerance: ToleranceSpec | None = None
+    chip: str | None = None
+
+
+# ---------------------------------------------------------------- device runner -> front
+
+
+Step = Literal["open", "attempt", "reference", "time"]
+
+
+class Doing(Record, frozen=True, tag="doing"):
+    """What the runner does next: it opens the device, runs one program for the first time, or times both. A runner
+    that hangs or dies has said where."""
+
+    step: Step
+
+
+class Unopened(Record, frozen=True, tag="unopened"):
+    """The device could not be opened, which is no fault of any kernel."""
+
+    message: str
+
+
+class Timed(Record, frozen=True, tag="timed"):
+    """What the device runner measured, or why it did not. What it measured counts only once the judge has found the
+    `Repeated` that were sent before it to be right."""
+
+    timing: Timing | None
+    findings: list[Finding]
+    reason: str | None = None
+
+
+DeviceAnswer = Doing | Repeated | Timed | Unopened | Broken

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tutor.cli import chip_check
-from tutor.ladder.chip import RUNNER, Holder
+from tutor.cli import chip_check, doctor
+from tutor.ladder.chip import RUNNER, Devices, Holder
 from tutor.sets import builtin_root, load_set
 
 
@@ -65,3 +65,23 @@ def test_the_runner_may(dev: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tutor.ladder.chip_watch.devices", seen)
     found = chip_check.who_opens_the_chip(load_set(builtin_root()).exercise("tile_copy"), dev)
     assert (found.status, found.detail) == ("ok", "the device runner alone, in a whole check of tile_copy")
+
+
+FOUR = [f"/dev/vfio/{number}" for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("paths", "held", "said"),
+    [
+        (FOUR, FOUR[:1], "Kernels are timed on a chip that is free."),
+        (FOUR, FOUR, "Kernels are timed once that process has let go."),
+        (FOUR[:1], FOUR[:1], "Kernels are timed once that process has let go."),
+    ],
+)
+def test_what_a_holder_means(paths: list[str], held: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "local_chip", lambda: "v6e")
+    for name in [name for name in os.environ if name.startswith("TPU_")]:
+        monkeypatch.delenv(name)
+    tpu, holder = doctor._tpu(Devices(paths, [Holder(7, "python train.py", held)], True))
+    assert tpu.detail.startswith("v6e: /dev/vfio/0")
+    assert "process 7 (python train.py)" in holder.detail and holder.fix == said

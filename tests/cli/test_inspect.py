@@ -116,3 +116,31 @@ def test_the_screen(mine: Path) -> None:
         assert terminal.wait() == ExitCode.DONE
         assert "Traceback" not in terminal.output.decode()
     assert mine.read_text() == FILE.replace("+ ONE", "- ONE")
+
+
+def test_the_jaxpr_of_a_file_of_ones_own(kt, mine: Path) -> None:
+    done = kt("jaxpr", f"{mine}:plus")
+    assert done.code == ExitCode.DONE, done.err
+    assert "x_ref" in done.out and "one step" in done.out
+    done = kt("jaxpr", f"{mine}:plus", "--json")
+    assert [kernel["name"] for kernel in json.loads(done.out)["kernels"]]
+
+
+def test_a_page_of_a_file_of_ones_own(kt, mine: Path) -> None:
+    done = kt("jaxpr", f"{mine}:plus", "--html")
+    assert done.code == ExitCode.DONE, done.err
+    assert "<title>mine.py" in done.out and "from my_helper import ONE" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("jaxpr", "kernels/mine.py:minus"), "KT104"),
+        (("jaxpr", "kernels/none.py"), "cannot be read"),
+        (("jaxpr", "kernels/mine.py", "other.py"), "one file too many"),
+        (("check", "kernels/mine.py"), "`kerneltutor inspect kernels/mine.py` judges a file of your own."),
+    ],
+)
+def test_a_file_in_the_place_of_an_exercise(kt, mine: Path, arguments, words) -> None:
+    done = kt(*arguments)
+    assert done.code in (ExitCode.USAGE, ExitCode.NOT_PASSED) and words in done.out + done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -220,7 +221,57 @@ def test_table_for_a_terminal() -> None:
         "  one step                           1      ×?       ·       ·",
     ]
     assert "moves again" in " ".join(text)
-    assert max(map(len, access_table(KERNEL, facts, width=40))) <= 57  # the heading alone is not cut
+
+
+def product() -> tuple[Kernel, KernelFacts]:
+    """A kernel whose table has 113 columns of text: a blocked product with a scratch and a table of integers."""
+
+    def access(ref: str, kind: str, space: str = "vmem") -> Access:
+        return Access(ref, space, kind, 3, 0, [32, 128], "float32", 1, True, 16 << 10)  # type: ignore[arg-type]
+
+    def operand(name: str, role: str, space: str, block: list[int | None] | None, shape: list[int]) -> Operand:
+        return Operand(name, None, role, space, block, shape, "bfloat16")  # type: ignore[arg-type]
+
+    kernel = Kernel(
+        name="matmul", primitive="pallas_call", facts_case="small", grid=[3, 2, 4],
+        operands=[
+            operand("rows_ref", "prefetch", "smem", None, [7]),
+            operand("a_ref", "input", "vmem", [32, 128], [96, 512]),
+            operand("b_ref", "input", "vmem", [128, 128], [512, 256]),
+            operand("o_ref", "output", "vmem", [32, 128], [96, 256]),
+        ],
+        accesses=[
+            access("rows_ref", "load", "smem"), access("a_ref", "load"), access("b_ref", "load"),
+            access("acc_ref", "accumulate"), access("o_ref", "store"),
+        ],
+        loads=3, stores=1, accumulates=1, copies=0, bytes_in=960 << 10, bytes_out=48 << 10,
+    )  # fmt: skip
+    staged = [Staged("a_ref", 24, 192 << 10, 12, 96 << 10), Staged("b_ref", 24, 768 << 10, 8, 256 << 10)]
+    return kernel, KernelFacts(kernel, [], [], [], None, False, None, staged=staged)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_table_in_a_narrow_terminal(width: int) -> None:
+    text = "\n".join(access_table(*product(), width=width)) + "\n"
+    path = Path(__file__).parent / "goldens" / f"access_{width}.txt"
+    if os.environ.get("UPDATE_GOLDENS"):
+        path.write_text(text)
+    assert text == path.read_text()
+    assert max(map(len, text.splitlines())) <= width and "…" not in text
+
+
+def test_a_narrow_table_leaves_no_number_out() -> None:
+    """Every word of the wide table stands in the narrow one, but for columns in which nothing stands."""
+    wide = " ".join(access_table(*product())).split()
+    narrow = " ".join(access_table(*product(), width=80)).split()
+    assert {word for word in wide if word not in ("·", "-")} <= set(narrow)
+    coloured = access_table(*product(), width=80, color=True)
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == access_table(*product(), width=80)
+
+
+def test_where_all_fits_nothing_is_folded() -> None:
+    whole = access_table(*product())
+    assert access_table(*product(), width=max(map(len, whole)))[1:7] == whole[1:7]
 
 
 def test_kernels_find_their_facts() -> None:

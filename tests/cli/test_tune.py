@@ -16,6 +16,7 @@ import pytest
 from tests.judge.compiling import needs_libtpu
 from tutor.cli.errors import Refused
 from tutor.cli.render_bench import render_bench
+from tutor.cli.render_tune import render_sweep
 from tutor.cli.tune import values_named
 from tutor.ladder.sweep_picture import heat
 from tutor.protocol import Bench, Benched, Schedule, Sweep
@@ -98,6 +99,56 @@ def test_nothing_to_sweep(tmp_path: Path, arguments: list[str], said: str) -> No
     assert code == 2 and not output and re.search(said, talk, re.DOTALL)
 
 
+OWN = """
+import jax
+import numpy as np
+from jax.experimental import pallas as pl
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+
+def double(x, *, bm=64, interpret=False):
+    spec = pl.BlockSpec((bm, 512), lambda i: (i, 0))
+    return pl.pallas_call(
+        kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), grid=(x.shape[0] // bm,),
+        in_specs=[spec], out_specs=spec, interpret=interpret,
+    )(x)
+
+def make_args():
+    return (np.ones((4096, 512), np.float32),)
+"""
+
+
+@needs_libtpu
+def test_a_file_of_ones_own_is_swept_by_the_estimate(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    name = f"{tmp_path / 'own.py'}:double"
+    code, output, talk = ran(tmp_path, "tune", name, "--param", "bm=8,512,96", "--json")
+    assert code == 0, talk
+    sweep = msgspec.json.decode(output, type=Sweep)
+    found = {one.values["bm"]: one for one in sweep.tried}
+    assert (sweep.set, sweep.exercise, sweep.case, sweep.chips) == (None, None, "make_args", ["v5e"])
+    assert sweep.own == {"bm": 64} and set(found) == {8, 64, 96, 512}
+    assert found[96].status == "refused", "4096 rows are no whole number of 96 rows"
+    assert found[8].schedule.total_us > 2 * found[512].schedule.total_us
+    assert render_sweep(sweep).startswith("own.py, case make_args")
+
+
+@needs_libtpu
+@pytest.mark.parametrize(
+    ("text", "more", "said"),
+    [
+        (OWN.replace("bm=64, ", "").replace("bm", "64"), [], "`double` has no block sizes"),
+        ("def double(:", [], r"own.py does not load. KT101.*kerneltutor inspect"),
+        (OWN, ["other.py"], "other.py is one file too many"),
+    ],
+)
+def test_a_file_of_ones_own_that_cannot_be_swept(tmp_path: Path, text: str, more: list[str], said: str) -> None:
+    (tmp_path / "own.py").write_text(text)
+    code, output, talk = ran(tmp_path, "tune", f"{tmp_path / 'own.py'}:double", *more)
+    assert code == 2 and not output and re.search(said, talk, re.DOTALL), talk
+
+
 @needs_libtpu
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     process = command(tmp_path, "tune", "tile_copy", str(COPY))
@@ -124,6 +175,10 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_bench(tmp_path: Path) -> None:
     code, output, talk = ran(tmp_path, "bench", "read_once", "predict_loads", "--json")
     assert code == 0, talk
+    assert talk.splitlines()[0].startswith("1 reference and the same in plain JAX, for v5e")
+    assert re.fullmatch(r"1 of 1, \d+ s: read_once", talk.splitlines()[1]), (
+        "it says what it does where nobody sees a bar"
+    )
     (row,) = msgspec.json.decode(output, type=Bench).rows
     assert row.exercise == "read_once" and row.reference is not None and row.xla is not None
     moved = 2 * 512 * 1024 * 4  # read once and written once, at 819 GB/s
@@ -144,3 +199,22 @@ def test_a_table_without_estimates_never_invents_one() -> None:
     )
     assert "one, plain JAX: the program calls its parts in a loop" in text and "rough" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_an_estimate_is_never_compared_with_a_time() -> None:
+    """Measured 20 and 40, estimated 100 and 10: each pair says something else, and the text says which is which."""
+    kernel, jax = (
+        Schedule(100.0, 1.0, "memory", 1, 0.5, 0.0, {}, []),
+        Schedule(10.0, 1.0, "memory", 1, 0.5, 0.0, {}, []),
+    )
+    rows = [
+        Benched("one", "v5e", "large", kernel, jax, reference_us=20.0, xla_us=40.0),
+        Benched("two", "v5e", "large", kernel, jax, reference_us=20.0, measured_reason="wrong numbers"),
+    ]
+    text = render_bench(Bench(set="s", chips=["v5e"], rows=rows), width=120)
+    assert re.search(r"kernel est\. +JAX est\. +measured +JAX meas\.", text)
+    assert re.search(r"one .*2 times faster, measured", text)
+    assert re.search(r"two .*10 times slower, est\.", text)
+    assert "two: not measured: wrong numbers" in text and "what was measured is named so" in text
+    alone = render_bench(Bench(set="s", chips=["v5e"], rows=[Benched("two", "v5e", "large", kernel, jax)]), width=80)
+    assert "measured" not in alone and "how estimates of XLA's own" in " ".join(alone.split())

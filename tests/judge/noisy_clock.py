@@ -17,7 +17,8 @@ class Noise:
 
     `load` comes and goes slowly and slows both programs (its autocorrelation from call to call is `stays`), `own` is
     each program's own, with the autocorrelation `own_stays`; one call of `1 / stalls` stalls for up to many times its
-    length; every call is slower than the one before by `drift`; who goes second is faster by `second`."""
+    length; every call is slower than the one before by `drift`; who goes second is faster by `second`. `call`: the
+    microseconds that every call takes beside its program."""
 
     load: float = 0.02
     stays: float = 0.9
@@ -26,6 +27,7 @@ class Noise:
     stalls: float = 0.05
     drift: float = 2e-4
     second: float = 0.03
+    call: float = 0.0
 
 
 @dataclass
@@ -54,7 +56,7 @@ class NoisyMachine:
         self._load = _next(self._load, noise.stays, noise.load, rng)
         self._own[program] = _next(self._own[program], noise.own_stays, noise.own, rng)
         self.calls += 1
-        us = (100 * self.ratio, 100)[program]
+        us = (100 * self.ratio, 100)[program] + noise.call
         us *= math.exp(self._load + self._own[program] + noise.drift * self.calls)
         us *= 1 + rng.pareto(1.5) if rng.random() < noise.stalls else 1
         return round(us * (1 - noise.second) if second else us, 2)

@@ -8,7 +8,7 @@ import pytest
 from tests.judge.compiling import needs_libtpu
 from tutor.ladder.bench import bench_exercise
 from tutor.ladder.check import Ladder
-from tutor.ladder.measured import Measured, measure_on
+from tutor.ladder.measured import Here, Measured, measure_on
 from tutor.ladder.runs import Runs
 from tutor.ladder.subject import Subject, subject
 from tutor.ladder.sweep_picture import best
@@ -46,7 +46,7 @@ async def test_what_is_measured_decides(exercise: Exercise) -> None:
     last: Sweep | None = None
     try:
         wanted = Wanted({"bm": [32, 64, 192], "bn": [128, 512]})
-        async for picture in tune(ladder.runs(small(exercise)), wanted, measure):
+        async for picture in tune(ladder.runs(small(exercise)), wanted, Here(measure)):
             last = picture
     finally:
         await ladder.aclose()
@@ -61,8 +61,34 @@ async def test_what_is_measured_decides(exercise: Exercise) -> None:
 async def test_on_a_device(exercise: Exercise) -> None:
     ladder = Ladder()
     try:
-        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, measure_on("cpu"))
+        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, Here(measure_on("cpu")))
     finally:
         await ladder.aclose()
     assert row.reference is not None and row.xla is not None
     assert row.reference_us and row.xla_us and row.reference_us > 0
+
+
+async def never(runs: Runs) -> Measured:
+    raise AssertionError("nothing may be measured")
+
+
+@needs_libtpu
+async def test_times_of_another_chip_stand_in_no_table(exercise: Exercise) -> None:
+    """`--chip v5e` on a machine with a v6e: estimates as asked for, and why there are no times."""
+    ladder = Ladder()
+    last: Sweep | None = None
+    try:
+        async for picture in tune(ladder.runs(small(exercise)), Wanted({"bm": [64]}), Here(never, "v6e")):
+            last = picture
+        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, Here(never, "v6e"))
+    finally:
+        await ladder.aclose()
+    assert last is not None and last.complete and len(last.tried) >= 1
+    assert last.notes == ["the chip of this machine is v6e, and the table is about v5e"]
+    assert row.measured_reason == last.notes[0] and row.reference is not None and row.reference_us is None
+
+
+def test_times_stand_in_the_row_of_their_chip() -> None:
+    assert Here(never, "v6e").row(["v5e", "v6e"]) == "v6e"
+    assert Here(never, "v6e").row(["v5e"]) is None
+    assert Here(never).row(["v5e", "v6e"]) == "v5e", "the runner refuses if that is another one"

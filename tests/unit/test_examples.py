@@ -29,7 +29,7 @@ NO_PROGRAM = {
     "KT612": "it depends on the version of libtpu",
     "KT609": "how long the compiler takes depends on the machine",
     "KT611": "takes arrays of many GiB",
-    **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705", "KT706", "KT707", "KT708"), "takes a TPU"),
+    **dict.fromkeys(("KT701", "KT702", "KT703", "KT704", "KT705", "KT706", "KT707", "KT708", "KT709"), "takes a TPU"),
     **dict.fromkeys(GRADING, "comes of grading a class"),
     "KT810": "JAX refuses to export a program like that", "KT812": "what JAX exports can be read",
     "KT816": "depends on the machine",

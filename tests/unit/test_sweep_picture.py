@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tutor.cli.render_tune import render_sweep
-from tutor.ladder.sweep_picture import best, conclusion, heat, heat_lines, ranked, rows
+from tutor.ladder.sweep_picture import best, conclusion, heat, heat_lines, ranked, rows, title
 from tutor.protocol import AttemptId, Schedule, Sweep, Tuned
 
 MIB = 1 << 20
@@ -59,6 +59,21 @@ def test_measured_times_win() -> None:
     first = best(timed, "v5e")
     assert first is not None and first.values["bm"] == 64
     assert "estimate" not in conclusion(timed, "v5e")
+
+
+def test_a_time_is_never_compared_with_an_estimate() -> None:
+    """The attempt as it is called could not be measured, so nothing is said of how much faster another one is."""
+    timed = sweep(
+        tuned(64, 128, 300.0), tuned(256, 128, 100.0, device_us=900.0), reference={"v5e": schedule(50.0)},
+        notes=["wrong numbers"],
+    )  # fmt: skip
+    said = conclusion(timed, "v5e")
+    assert said == "The fastest: bm=256, bn=128, measured 900 µs. What the case asks for was not measured."
+    assert [row.cells[-1] for row in rows(timed, "v5e")] == ["", "reference", "as called"]
+    assert title(timed, "v5e").endswith("times measured here of those that looked fastest")
+    assert "Only what was measured has run" in render_sweep(timed) and "Not measured: wrong numbers" in render_sweep(
+        timed
+    )
 
 
 def test_nothing_known_yet() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tutor.cli.text import cut, one_line, paint, table, wrap
 from tutor.protocol import CaseFacts, Kernel, KernelFacts, Staged
@@ -15,6 +15,8 @@ HEAD = (
 )  # fmt: skip
 NUMBERS = range(4, 11)
 """The columns that hold numbers."""
+TOGETHER = ((1,), (2,), (3,), (4,), (5,), (6,), (7,), (8,), (9, 10), (11,), (12,))
+"""What is not torn apart in a narrow terminal: `moved` says little without `least`."""
 
 
 def of_kernels(kernels: Sequence[Kernel], facts: Sequence[CaseFacts]) -> list[tuple[Kernel, KernelFacts | None]]:
@@ -71,18 +73,59 @@ def table_notes(kernel: Kernel, facts: KernelFacts | None = None) -> list[str]:
 def access_table(
     kernel: Kernel, facts: KernelFacts | None = None, *, color: bool = False, width: int | None = None
 ) -> list[str]:
-    """The access table of one kernel for a terminal; lines longer than `width` are cut."""
-    lines = table([HEAD, *table_rows(kernel, facts)], right=NUMBERS, indent="  ")
-    head, *rows = lines if width is None else [cut(line, width) for line in lines]
-    notes = [line for note in table_notes(kernel, facts) for line in wrap(note, min(width or 88, 88), "  ")]
+    """The access table of one kernel for a terminal, at most `width` wide.
+
+    Where that is too narrow for all columns, those that say nothing of this kernel are left out first; what is still
+    too much goes on below, with the names of the Refs again."""
+    rows = [HEAD, *table_rows(kernel, facts)]
+    parts = _parts(rows, width)
+    left_out = [HEAD[column] for column in _silent(rows) if not any(column in part for part in parts)]
+    silent = [f"Left out, as nothing stands there: {', '.join(left_out)}."] if left_out else []
+    notes = [line for note in [*silent, *table_notes(kernel, facts)] for line in wrap(note, min(width or 88, 88), "  ")]
     name, colon, rest = heading(kernel).partition(":")
+    first, *more = wrap(f"{name}{colon}{rest}", width) if width is not None else [f"{name}{colon}{rest}"]
     return [
-        paint(name, "bold", color) + colon + rest,
-        paint(head, "dim", color),
-        *rows[:-1],
-        paint(rows[-1], "bold", color),
+        paint(name, "bold", color) + first.removeprefix(name) if first.startswith(name) else first,
+        *more,
+        *(line for columns in parts for line in _part(rows, columns, color, width)),
         *(paint(note, "dim", color) for note in notes),
     ]
+
+
+def _parts(rows: Sequence[Sequence[str]], width: int | None) -> list[list[int]]:
+    """Which columns stand beside each other; the Ref is the first of every part."""
+    every = list(range(len(HEAD)))
+    if width is None or _wide(rows, every) <= width:
+        return [every]
+    silent = _silent(rows)
+    parts = [[0]]
+    for together in TOGETHER:
+        columns = [column for column in together if column not in silent]
+        if len(parts[-1]) > 1 and _wide(rows, [*parts[-1], *columns]) > width:
+            parts.append([0])
+        parts[-1] += columns
+    return parts
+
+
+def _silent(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Columns in which nothing stands."""
+    return [column for column in range(len(HEAD)) if all(row[column] in ("", "·", "-") for row in rows[1:])]
+
+
+def _wide(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
+    return sum(2 + max(len(row[column]) for row in rows) for column in columns)
+
+
+def _part(rows: Sequence[Sequence[str]], columns: Sequence[int], color: bool, width: int | None) -> Iterator[str]:
+    """Some columns of the table as lines; the sums stand where they are."""
+    shown = [[row[column] for column in columns] for row in rows]
+    sums = any(shown[-1][1:])
+    right = [place for place, column in enumerate(columns) if column in NUMBERS]
+    lines = table(shown if sums else shown[:-1], right=right, indent="  ")
+    head, *body = lines if width is None else [cut(line, width) for line in lines]
+    yield paint(head, "dim", color)
+    yield from body[:-1]
+    yield paint(body[-1], "bold" if sums else "", color)
 
 
 def _staged(staged: Staged | None) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import click
@@ -11,8 +12,9 @@ from tutor.cli.isolation import isolation, proved
 from tutor.cli.machine import Check, platform_check, terminal, version
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.cli.text import one_line, paint, plural, wrap
-from tutor.ladder.chip import Devices, devices
+from tutor.ladder.chip import Devices, devices, local_chip
 from tutor.ladder.libtpu import libtpu_command
+from tutor.ladder.one_chip import choose
 from tutor.record import HistoryError
 from tutor.sets import SetError
 from tutor.sets.versions import in_range
@@ -81,10 +83,12 @@ def _software(session: Session) -> list[Check]:
 def _tpu(found: Devices) -> list[Check]:
     if not found.paths:
         return [Check("TPU", "missing", "no device file (/dev/accel*, /dev/vfio/*): kernels are not timed")]
-    checks = [Check("TPU", "ok", ", ".join(found.paths))]
+    chip, choice = local_chip(), choose(found, local_chip(), os.environ)
+    checks = [Check("TPU", "ok", f"{chip}: {', '.join(found.paths)}" if chip else ", ".join(found.paths))]
     for holder in found.holders:
         words = f"process {holder.pid} ({holder.command}) holds {', '.join(holder.paths)}"
-        checks.append(Check("TPU holder", "missing", words, "Kernels are timed once that process has let go."))
+        when = "once that process has let go" if choice.held_by else "on a chip that is free"
+        checks.append(Check("TPU holder", "missing", words, f"Kernels are timed {when}."))
     if not found.holders:
         partly = "" if found.complete else " (some processes of other users could not be looked at)"
         checks.append(Check("TPU holder", "ok", f"nobody holds it{partly}"))
@@ -93,7 +97,7 @@ def _tpu(found: Devices) -> list[Check]:
 
 def _opened(session: Session, found: Devices) -> list[Check]:
     """Which of our processes open the chip; looked at only where there is one and nobody else holds it."""
-    if not found.paths or found.holders:
+    if not found.paths or found.holders:  # with a holder beside us nobody could tell who opened what
         return []
     try:
         exercise = next((e for e in session.set.exercises if e.kind == "kernel"), None)

@@ -12,6 +12,7 @@ from watchfiles import awatch
 from tutor.cli.check import chips_named, exit_code, progress, show, stage_named
 from tutor.cli.errors import Refused, until_interrupted
 from tutor.cli.inspect_screen import open_file
+from tutor.cli.own_file import own_file, read
 from tutor.cli.session import Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.events import CheckFinished, StageStarted
 from tutor.ladder.inspect import Inspector
@@ -41,7 +42,7 @@ def inspect(
     if tui and (watch or as_json or stage):
         raise click.UsageError("--tui shows all stages and watches the file itself: it takes --chip and --jail only.")
     target = stage_named(stage)
-    path, function = file_and_function(file)
+    path, function = own_file(file)
     inspector = Inspector(function, jail=jail, chips=chips_named(chip))
     if tui:
         return open_file(inspector, path, function)
@@ -53,29 +54,6 @@ def inspect(
     else:
         show(session, verdict, source)
     return exit_code(verdict)
-
-
-def file_and_function(text: str) -> tuple[Path, str]:
-    """FILE and FUNCTION of `FILE[:FUNCTION]`. `Refused` if there is no such file."""
-    name, colon, function = text.rpartition(":")
-    if colon and not function.isidentifier() and Path(name).is_file() and not Path(text).exists():
-        words = f'"{function}" is no name of a function.' if function else "No function is named after the colon."
-        raise Refused("no_function", words, f"Give {name}:FUNCTION, or {name} alone for its `run`.")
-    if not colon or not function.isidentifier() or Path(text).exists():
-        name, function = text, "run"
-    path = Path(name).resolve()
-    read(path)
-    return path, function
-
-
-def read(path: Path) -> bytes:
-    """The bytes of a file; `Refused` if they cannot be had."""
-    try:
-        return path.read_bytes()
-    except IsADirectoryError:
-        raise Refused("not_a_file", f"{path} is a folder.", "Give the Python file to inspect.") from None
-    except OSError as error:
-        raise Refused("cannot_read", f"{path} cannot be read: {error.strerror}.", "Check the name.") from None
 
 
 async def _once(inspector: Inspector, path: Path, target: StageName | None) -> tuple[Verdict, bytes]:

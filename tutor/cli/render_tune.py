@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from tutor.cli.text import cut, one_line, paint, plain, table, wrap
-from tutor.ladder.sweep_picture import Row, conclusion, head, heat, heat_lines, rows, was_cut
+from tutor.ladder.sweep_picture import Row, conclusion, head, heat, heat_lines, last_words, rows, title, was_cut
 from tutor.protocol import Sweep
 
 _COLOURS = {"overflow": "red", "refused": "red", "unavailable": "yellow"}
@@ -13,12 +14,13 @@ _COLOURS = {"overflow": "red", "refused": "red", "unavailable": "yellow"}
 
 def render_sweep(sweep: Sweep, *, width: int = 80, color: bool = False) -> str:
     """The whole sweep. Lines are at most `width` wide where the table allows it."""
-    lines = [paint(f"{one_line(sweep.exercise or '')}, case {one_line(sweep.case)}", "bold", color)]
+    name = sweep.exercise or Path(sweep.attempt.path).name
+    lines = [paint(f"{one_line(name)}, case {one_line(sweep.case)}", "bold", color)]
     lines += [*wrap(_tried(sweep), width)]
     for chip in sweep.chips:
         lines += [
             "",
-            paint(f"{chip}: estimates from the compiler's schedule", "bold", color),
+            *(paint(line, "bold", color) for line in wrap(title(sweep, chip), width)),
             *_chip(sweep, chip, width, color),
         ]
     notes = dict.fromkeys(note for one in sweep.tried if one.schedule for note in one.schedule.notes)
@@ -26,7 +28,7 @@ def render_sweep(sweep: Sweep, *, width: int = 80, color: bool = False) -> str:
         lines += wrap(f"Of some: {one_line(note)}.", width)
     for note in sweep.notes:
         lines += wrap(f"Not measured: {one_line(note)}", width)
-    lines += ["", *wrap("Nothing was run: check your file with the block sizes that you choose.", width)]
+    lines += ["", *wrap(last_words(sweep), width)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -94,6 +94,9 @@ class Session:
         try:
             return self.set.exercise(slug)
         except UnknownSlug as error:
+            if slug.endswith(".py"):
+                hint = f"`kerneltutor inspect {shlex.quote(slug)}` judges a file of your own."
+                raise UnknownSlug(slug, None, hint) from None
             raise UnknownSlug(slug, error.nearest, f"`{self.next_step('list')}` shows all exercises.") from None
 
     def file(self, exercise: Exercise) -> Opened:

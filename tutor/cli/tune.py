@@ -7,27 +7,30 @@ import contextlib
 import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import click
 
 from tutor.cli.check import attempt_of, chips_named, progress
 from tutor.cli.errors import ExitCode, Refused
+from tutor.cli.own_file import is_own, own_file, read
 from tutor.cli.render_tune import render_sweep
 from tutor.cli.session import SLUG, Session, Verb, json_option, pass_session, say, show_json
 from tutor.ladder.check import Ladder
 from tutor.ladder.compiler import NoCompiler
+from tutor.ladder.inspect import Inspector
 from tutor.ladder.runs import Failed
 from tutor.ladder.sweep_plan import MOST, CannotTune, Wanted
 from tutor.ladder.worker import BadAnswer, WorkerDied
 from tutor.protocol import Sweep
-from tutor.sets import Exercise
 
 
 @click.command("tune", cls=Verb)
-@click.argument("slug", type=SLUG)
+@click.argument("slug", type=SLUG, metavar="SLUG|FILE.py[:FUNCTION]")
 @click.argument("file", required=False)
-@click.option("--chip", metavar="NAMES", help="Estimate for these chips, instead of the exercise's first.")
+@click.option(
+    "--chip", metavar="NAMES", help="Estimate for these chips, instead of this machine's, or the exercise's first."
+)
 @click.option(
     "--param", "params", metavar="NAME=N,N,…", multiple=True, help="Try these values; what is not named stays."
 )
@@ -44,13 +47,23 @@ def tune_command(
     most: int,
     as_json: bool,
 ) -> int:
-    """Try other block sizes for your file of an exercise, or FILE (`-` reads standard input).
+    """Try other block sizes for your file of an exercise, or FILE (`-` reads standard input); or for a kernel of your
+    own, as `inspect` calls it.
 
     Block sizes are the keyword arguments of your function that have a whole number as their default."""
-    exercise = session.exercise(slug)
     wanted = Wanted(values_named(params), most)
-    path, source = attempt_of(session, exercise, file)
-    sweep, interrupted = asyncio.run(_sweep(exercise, source, path, wanted, chips_named(chip)))
+    chips = chips_named(chip)
+    if is_own(session, slug, file):
+        own = own_file(slug)
+        inspector = Inspector(own.function, chips=chips)
+        pictures = inspector.tune(None, read(own.path), own.path, wanted=wanted)
+        sweep, interrupted = asyncio.run(_sweep(inspector, pictures))
+    else:
+        exercise = session.exercise(slug)
+        path, source = attempt_of(session, exercise, file)
+        ladder = Ladder()
+        pictures = ladder.tune(exercise, source, path, wanted=wanted, chips=chips)
+        sweep, interrupted = asyncio.run(_sweep(ladder, pictures))
     if sweep is not None and as_json:
         show_json(sweep)
     elif sweep is not None:
@@ -78,11 +91,8 @@ def values_named(params: Sequence[str]) -> dict[str, list[int]]:
     return found
 
 
-async def _sweep(
-    exercise: Exercise, source: bytes, path: str, wanted: Wanted, chips: tuple[str, ...] | None
-) -> tuple[Sweep | None, bool]:
+async def _sweep(checker: Ladder | Inspector, pictures: AsyncGenerator[Sweep]) -> tuple[Sweep | None, bool]:
     """The sweep as far as it got, and whether it was interrupted. The workers are gone afterwards."""
-    ladder = Ladder()
     sweep: Sweep | None = None
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
@@ -90,7 +100,7 @@ async def _sweep(
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     began = time.monotonic()
     try:
-        async with contextlib.aclosing(ladder.tune(exercise, source, path, wanted=wanted, chips=chips)) as pictures:
+        async with contextlib.aclosing(pictures):
             async for sweep in pictures:
                 progress(_bar(len(sweep.tried), sweep.planned, time.monotonic() - began))
     except asyncio.CancelledError:
@@ -103,7 +113,7 @@ async def _sweep(
     finally:
         progress("")
         loop.remove_signal_handler(signal.SIGINT)
-        await ladder.aclose()
+        await checker.aclose()
     return sweep, False
 
 

@@ -14,15 +14,18 @@ from tutor.judge.oracle import BrokenOracle, Oracle
 from tutor.judge.scan import scan
 from tutor.judge.simulated import compare_simulated
 from tutor.judge.structure import structure
+from tutor.judge.timed import expected, repeated
 from tutor.judge.witness import cross_examine
 from tutor.wire import (
     Broken,
     CompareJob,
+    ExpectedJob,
     Inputs,
     InputsJob,
     InterpretJob,
     Job,
     Judged,
+    RepeatJob,
     Ruled,
     ScanJob,
     Scanned,
@@ -42,6 +45,10 @@ def run(job: Job, send: Send) -> None:
             if job.integers_only:
                 made = {name: array for name, array in made.items() if np.issubdtype(array.dtype, np.integer)}
             send(Inputs(case=job.case.name, data=pack(made)))
+        elif isinstance(job, ExpectedJob):
+            send(expected(job))
+        elif isinstance(job, RepeatJob):
+            send(_timed(repeated(job), began))
         elif isinstance(job, InterpretJob):
             configure(job.given.config if job.given else {})
             send(_timed(interpret(job), began))

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import msgspec
 
 from tutor.ladder.compiler import need_libtpu
-from tutor.ladder.measured import Measure
+from tutor.ladder.measured import Here
 from tutor.ladder.runs import Failed, Runs
 from tutor.ladder.subject import Subject, subject
 from tutor.ladder.timed_case import Lowered, integer_values, lowered
@@ -28,7 +28,7 @@ async def bench(
     set_id: str,
     exercises: Sequence[Exercise],
     chips: tuple[str, ...],
-    measure: Measure | None = None,
+    here: Here | None = None,
 ) -> AsyncGenerator[Bench]:
     """The table so far, after every exercise. Closing the iterator stops what runs."""
     began = time.monotonic()
@@ -38,13 +38,13 @@ async def bench(
         reference = exercise.reference
         runs = runs_of(subject(exercise, reference.read_bytes(), str(reference), chips=chips))
         await need_libtpu(runs.compiler)
-        rows = [*table.rows, *await bench_exercise(runs, exercise, measure)]
+        rows = [*table.rows, *await bench_exercise(runs, exercise, here)]
         table = msgspec.structs.replace(table, rows=rows, seconds=time.monotonic() - began)
         yield table
     yield msgspec.structs.replace(table, complete=True)
 
 
-async def bench_exercise(runs: Runs, exercise: Exercise, measure: Measure | None = None) -> list[Benched]:
+async def bench_exercise(runs: Runs, exercise: Exercise, here: Here | None = None) -> list[Benched]:
     """The reference and `xla.py` of one exercise on every chip of `runs`, called as its timing case says."""
     case, chips = runs.subject.time_case, runs.subject.chips
     values = await integer_values(runs, case)
@@ -60,7 +60,7 @@ async def bench_exercise(runs: Runs, exercise: Exercise, measure: Measure | None
         for chip in chips
         for (mine, why), (other, why_not) in [(found[0][chip], found[1][chip])]
     ]
-    return rows if measure is None or exercise.xla is None else [*await _timed(runs, programs[1], rows, measure)]
+    return rows if here is None or exercise.xla is None else await _timed(runs, programs[1], rows, here)
 
 
 def _floor(reference: Lowered, case: CaseSpec, chip: str) -> float | None:
@@ -68,11 +68,20 @@ def _floor(reference: Lowered, case: CaseSpec, chip: str) -> float | None:
     return reached(work_of(reference.facts, case), roof(chip), 1.0).least_us
 
 
-async def _timed(runs: Runs, xla: Attempt, rows: Sequence[Benched], measure: Measure) -> Sequence[Benched]:
-    """The rows with what this machine's TPU takes for both programs, in the first of them."""
-    found = await measure(runs.about(msgspec.structs.replace(runs.subject, attempt=xla)))
-    first = msgspec.structs.replace(rows[0], reference_us=found.reference_us, xla_us=found.attempt_us)
-    return [first, *rows[1:]]
+async def _timed(runs: Runs, xla: Attempt, rows: list[Benched], here: Here) -> list[Benched]:
+    """The rows with what this machine's TPU takes for both programs, in the row of its chip."""
+    chip = here.row(runs.subject.chips)
+    if chip is None:
+        return [msgspec.structs.replace(row, measured_reason=here.why_not(runs.subject.chips)) for row in rows]
+    found = await here.measure(runs.about(msgspec.structs.replace(runs.subject, attempt=xla)))
+    return [
+        msgspec.structs.replace(
+            row, reference_us=found.reference_us, xla_us=found.attempt_us, measured_reason=found.reason
+        )
+        if row.chip == chip
+        else row
+        for row in rows
+    ]
 
 
 async def estimates(runs: Runs, made: Lowered, program: Attempt, values: bytes) -> dict[str, Outcome]:

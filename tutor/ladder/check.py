@@ -12,7 +12,7 @@ from typing import Any
 
 from tutor.findings import finding
 from tutor.ladder.bench import bench
-from tutor.ladder.chip import find_device
+from tutor.ladder.chip import chips_here, find_device
 from tutor.ladder.compile import compile_stage
 from tutor.ladder.compiler import Compiler
 from tutor.ladder.device import device_stage
@@ -63,14 +63,16 @@ class Ladder:
         self.stage = stage or JailedWorker(STAGE, isolation)
         self.judge: Worker = JailedWorker("tutor.judge", isolation)
         self._isolation = isolation
-        self.compiler = self._new_compiler()
+        self.compiler = self.new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._figures: dict[bytes, list[Figures]] = {}
         count = max(2, os.cpu_count() or 2)
         self._slots = asyncio.Semaphore(count)
         self._most = count - 1 if shared else None
+        self._chip = asyncio.Lock()
 
-    def _new_compiler(self) -> Compiler:
+    def new_compiler(self) -> Compiler:
+        """One more compile server, which its user ends."""
         return Compiler(JailedWorker("tutor.judge.compile", self._isolation))
 
     def stages(self, exercise: Exercise) -> tuple[StageName, ...]:
@@ -122,7 +124,17 @@ class Ladder:
 
     def runs(self, judged: Subject) -> Runs:
         """What the stages of one check ask the workers through."""
-        return Runs(self.stage, self.judge, judged, self._values, self._slots, self.compiler, self._figures, self._most)
+        return Runs(
+            self.stage,
+            self.judge,
+            judged,
+            self._values,
+            self._slots,
+            self.compiler,
+            self._figures,
+            self._most,
+            self._chip,
+        )
 
     async def trace(
         self, exercise: Exercise, source: bytes, path: Path | str, *, whole: bool = False
@@ -142,11 +154,12 @@ class Ladder:
     ) -> AsyncGenerator[Sweep]:
         """Try block sizes for an attempt: each answer is the sweep so far. `CannotTune` if it has none to try.
 
-        Without `chips` it is for the exercise's first. Closing the iterator stops every run of it."""
+        Without `chips` it is for the chip of this machine, or the exercise's first. Closing the iterator stops every
+        run of it."""
         if exercise.kind == "predict":
             raise CannotTune(f"{exercise.slug} is a predict exercise: it has no kernel of yours to tune.")
-        judged = subject(exercise, source, str(path), chips=chips or exercise.chips[:1])
-        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self._new_compiler)) as pictures:
+        judged = subject(exercise, source, str(path), chips=chips or chips_here(exercise.chips))
+        async with contextlib.aclosing(tune(self.runs(judged), wanted, measure_here(), self.new_compiler)) as pictures:
             async for picture in pictures:
                 yield picture
 

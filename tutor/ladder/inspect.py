@@ -15,12 +15,14 @@ import msgspec
 
 from tutor.findings import finding
 from tutor.ladder.check import AVAILABLE, Check, Ladder, follow, our_fault, trace_of
+from tutor.ladder.chip import chips_here
 from tutor.ladder.endings import ending
 from tutor.ladder.events import Event, KernelsTraced, StageStarted
 from tutor.ladder.jailed import JailedWorker
 from tutor.ladder.runs import RUN_LIMITS, Failed
 from tutor.ladder.subject import Subject, wanted_stages
-from tutor.ladder.sweep_plan import CannotTune
+from tutor.ladder.sweep_plan import CannotTune, Wanted
+from tutor.ladder.tune import tune
 from tutor.ladder.verdict import stage_result
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import CaseSpec, Finding, StageName, StageResult, Sweep, ToleranceSpec
@@ -45,6 +47,7 @@ class Inspector:
         self.function = function
         self.jail = jail
         self.chips = tuple(chips or DEFAULT_CHIPS)
+        self._tuned_for = tuple(chips or chips_here(DEFAULT_CHIPS))
         self._ladder = Ladder() if jail else Ladder(open_worker())
         self._visible: Path | None = None
 
@@ -98,13 +101,24 @@ class Inspector:
         """As `Ladder.trace`."""
         return await trace_of(self.check(exercise, source, path, target="trace", whole_jaxpr=whole))
 
-    async def tune(self, exercise: object, source: bytes, path: Path | str) -> AsyncGenerator[Sweep]:
-        """`CannotTune`: the arguments of a file of one's own belong to one choice of block sizes."""
-        raise CannotTune(
-            "Block sizes are swept for exercises only: this file is called on what its make_args() gives.",
-            "Change the block sizes in the file and inspect it again; the estimate is beside `device`.",
-        )
-        yield
+    async def tune(
+        self, exercise: object, source: bytes, path: Path | str, *, wanted: Wanted = Wanted()
+    ) -> AsyncGenerator[Sweep]:
+        """As `Ladder.tune`, on the arguments of `make_args`, and by the estimate alone: a file of one's own has no
+        reference to be timed beside. `CannotTune` if it has no block sizes, or does not load."""
+        if self.jail:
+            await self._show(Path(path).resolve().parent)
+        attempt = self._attempt(source, str(path))
+        prepared = await self._prepare(attempt) if isinstance(attempt, Attempt) else attempt
+        if not isinstance(prepared, Prepared) or not isinstance(attempt, Attempt):
+            found = next(iter(prepared.findings), None) if isinstance(prepared, StageResult) else None
+            words = f" {found.code}: {found.message}" if found else ""
+            raise CannotTune(f"{Path(path).name} does not load.{words}", f"`kerneltutor inspect {path}` says more.")
+        judged = _subject(attempt, prepared, self._tuned_for)
+        sweep = tune(self._ladder.runs(judged), wanted, None, self._ladder.new_compiler)
+        async with contextlib.aclosing(sweep) as pictures:
+            async for picture in pictures:
+                yield picture
 
     async def aclose(self) -> None:
         """End the workers."""

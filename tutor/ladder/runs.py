@@ -39,7 +39,8 @@ class Failed(Exception):
 class Runs:
     """The workers, the attempt, and the inputs that were already made for its exercise.
 
-    `slots` are shared by all checks; of these this one holds at most `most` at once, if that is given."""
+    `slots` are shared by all checks; of these this one holds at most `most` at once, if that is given. `chip` is held
+    by whoever times something: two at once would be in each other's way."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Runs:
         compiler: Compiler,
         figures: dict[bytes, list[Figures]],
         most: int | None = None,
+        chip: asyncio.Lock | None = None,
     ) -> None:
         self.stage = stage
         self.judge = judge
@@ -63,10 +65,21 @@ class Runs:
         self._slots = slots
         self.most = most
         self._own = asyncio.Semaphore(most or ALL)
+        self.chip = chip or asyncio.Lock()
 
     def about(self, subject: Subject) -> Runs:
         """The same workers, asked about something else."""
-        return Runs(self.stage, self.judge, subject, self._values, self._slots, self.compiler, self.figures, self.most)
+        return Runs(
+            self.stage,
+            self.judge,
+            subject,
+            self._values,
+            self._slots,
+            self.compiler,
+            self.figures,
+            self.most,
+            self.chip,
+        )
 
     async def ask(self, worker: Worker, job: Job, *, at_once: bool = False) -> AsyncIterator[Body | Ended]:
         """The answers of one job, when there is a free slot for it. `at_once`: it waits for none, since it is what the

@@ -50,14 +50,36 @@ def head(sweep: Sweep) -> list[str]:
 
 def rows(sweep: Sweep, chip: str) -> list[Row]:
     """The table's lines for one chip, the fastest first; the reference's stands among them by its estimate."""
-    lines = [(time_of(one), _row(sweep, one)) for one in ranked(sweep, chip)]
+    lines = [_row(sweep, one) for one in ranked(sweep, chip)]
     reference = sweep.reference.get(chip)
     if reference is not None:
         measured = [""] if any(one.device_us is not None for one in sweep.tried) else []
         cells = [*("" for _ in sweep.own), *measured, *_figures(reference), "", "reference"]
-        place = sum(us is not None and us <= reference.total_us for us, _ in lines)
-        lines.insert(place, (reference.total_us, Row(cells, "passed")))
-    return [row for _, row in lines]
+        lines.insert(_place(ranked(sweep, chip), reference), Row(cells, "passed"))
+    return lines
+
+
+def _place(choices: Sequence[Tuned], reference: Schedule) -> int:
+    """Where the reference stands among choices that are in order: it has an estimate only, so after all that were
+    measured."""
+    faster = [one.schedule is not None and one.schedule.total_us <= reference.total_us for one in choices]
+    return sum(one.device_us is not None or sooner for one, sooner in zip(choices, faster, strict=True))
+
+
+def title(sweep: Sweep, chip: str) -> str:
+    """What the figures of a chip are."""
+    words = f"{chip}: estimates from the compiler's schedule"
+    measured = any(one.chip == chip and one.device_us is not None for one in sweep.tried)
+    return f"{words}, and times measured here of those that looked fastest" if measured else words
+
+
+def last_words(sweep: Sweep) -> str:
+    """What a sweep does not answer."""
+    if any(one.device_us is not None for one in sweep.tried):
+        return (
+            "Only what was measured has run, on the timing case: check your file with the block sizes that you choose."
+        )
+    return "Nothing was run: check your file with the block sizes that you choose."
 
 
 def _row(sweep: Sweep, one: Tuned) -> Row:
@@ -107,8 +129,8 @@ def conclusion(sweep: Sweep, chip: str) -> str:
     us, values = time_of(first) or 0.0, in_words(first.values)
     word = "measured" if first.device_us is not None else "an estimated"
     trust = "" if first.device_us is not None else f" {confidence(chip)}"
-    if mine is None or time_of(mine) is None:
-        why = "has no time" if mine is not None else "was not tried yet"
+    if mine is None or time_of(mine) is None or (mine.device_us is None) != (first.device_us is None):
+        why = "was not tried yet" if mine is None else "has no time" if time_of(mine) is None else "was not measured"
         return f"The fastest: {values}, {word} {duration(us)}. What the case asks for {why}.{trust}"
     ratio = (time_of(mine) or us) / us
     if ratio < NOTABLE:

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 import msgspec
 
 from tutor.ladder.compiler import Compiler, need_libtpu
-from tutor.ladder.measured import Measure
+from tutor.ladder.measured import Here
 from tutor.ladder.runs import RUN_LIMITS, TRACE_LIMITS, Failed, Runs
 from tutor.ladder.sweep_picture import ranked
 from tutor.ladder.sweep_plan import (
@@ -42,11 +42,11 @@ OVERFLOW = frozenset({"KT602", "KT603"})
 async def tune(
     runs: Runs,
     wanted: Wanted = Wanted(),
-    measure: Measure | None = None,
+    here: Here | None = None,
     another: Callable[[], Compiler] = Compiler,
 ) -> AsyncGenerator[Sweep]:
     """Sweep the attempt of `runs`; every answer is the whole picture so far, the last one is complete. What is fastest
-    by the estimate is measured as well, if there is something to `measure` with. `another` makes a second compiler.
+    by the estimate is measured as well, if there is a TPU `here`. `another` makes a second compiler.
 
     `CannotTune` or `NoCompiler` if nothing can be swept. Closing the iterator stops what runs."""
     began = time.monotonic()
@@ -55,8 +55,8 @@ async def tune(
         yield await sweep.plan()
         async for tried in sweep.results():
             yield sweep.picture(tried, time.monotonic() - began)
-        if measure is not None:
-            async for picture in sweep.measured(measure):
+        if here is not None:
+            async for picture in sweep.measured(here):
                 yield picture
         yield msgspec.structs.replace(sweep.so_far, complete=True, seconds=time.monotonic() - began)
 
@@ -161,14 +161,18 @@ class _Sweep:
             self.so_far = msgspec.structs.replace(known, seconds=seconds, reference=reference)
         return self.so_far
 
-    async def measured(self, measure: Measure) -> AsyncGenerator[Sweep]:
+    async def measured(self, here: Here) -> AsyncGenerator[Sweep]:
         """The picture after each time: the attempt as it is called, and what is fastest by the estimate."""
-        chip, case = self.so_far.chips[0], self._case
+        chip, case = here.row(self.so_far.chips), self._case
+        if chip is None:
+            notes = [*self.so_far.notes, here.why_not(self.so_far.chips)]
+            self.so_far = msgspec.structs.replace(self.so_far, notes=notes)
+            return
         known = [one for one in ranked(self.so_far, chip) if one.schedule is not None]
         known.sort(key=lambda one: one.values != self.so_far.own)
         for one in known[:TIMED]:
             subject = msgspec.structs.replace(self._runs.subject, time_case=self._with(one.values, case.name))
-            found = await measure(self._runs.about(subject))
+            found = await here.measure(self._runs.about(subject))
             timed = msgspec.structs.replace(one, device_us=found.attempt_us)
             tried = [timed if other is one else other for other in self.so_far.tried]
             notes = list(dict.fromkeys([*self.so_far.notes, *([found.reason] if found.reason else [])]))

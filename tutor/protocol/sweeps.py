@@ -52,8 +52,9 @@ class Sweep(Record, frozen=True, kw_only=True):
 class Benched(Record, frozen=True):
     """One exercise on one chip: the reference, and the same function in plain JAX (`xla.py`), for the timing case.
 
-    The reasons say why there is no estimate. `floor_us`: no program of this function takes less, by the chip's peak
-    rates. The other `_us` are measured beside each other, on a TPU only."""
+    The schedules are estimates, and the reasons say why there is none. `floor_us`: no program of this function takes
+    less, by the chip's peak rates. The other `_us` are measured beside each other, on a TPU only;
+    `measured_reason` says why they were not."""
 
     exercise: str
     chip: str
@@ -65,6 +66,7 @@ class Benched(Record, frozen=True):
     floor_us: float | None = None
     reference_us: float | None = None
     xla_us: float | None = None
+    measured_reason: str | None = None
 
 
 class Bench(Record, frozen=True, kw_only=True):

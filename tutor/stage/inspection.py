@@ -42,15 +42,15 @@ class OwnCall:
     names: tuple[str, ...]
     arrays: tuple[Array, ...]
 
-    def __call__(self, *arrays: Any) -> Any:
-        """The function on these arrays, in the place of those of `make_args`."""
+    def __call__(self, *arrays: Any, **static: Any) -> Any:
+        """The function on these arrays, in the place of those of `make_args`; `static` are block sizes to try."""
         leaves, structure = jax.tree.flatten(self.arguments)
         given = iter(arrays)
         arguments = jax.tree.unflatten(
             structure, [_placed(next(given), leaf) if _is_array(leaf) else leaf for leaf in leaves]
         )
         extra = {"interpret": False} if _takes_interpret(self.function) else {}
-        return self.function(*arguments, **extra)
+        return self.function(*arguments, **extra, **static)
 
 
 def own_call(attempt: Attempt) -> OwnCall:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from tutor.ladder.sweep_picture import HEAT_LEGEND, Cell, Heat, conclusion, head, heat, in_words, rows
+from tutor.ladder.sweep_picture import (
+    HEAT_LEGEND,
+    Cell,
+    Heat,
+    conclusion,
+    head,
+    heat,
+    in_words,
+    last_words,
+    rows,
+    title,
+)
 from tutor.protocol import Sweep
 
 Tone = Literal["plain", "quiet", "good", "bad", "doubt", "title"]
@@ -23,12 +34,13 @@ def view(sweep: Sweep, *, running: bool) -> TuneView:
     """The page for a sweep that still runs, has ended, or was stopped."""
     lines: list[Line] = []
     for chip in sweep.chips:
-        lines += [[(f"{chip}: estimates from the compiler's schedule", "title")], [(conclusion(sweep, chip), "plain")]]
+        lines += [[(title(sweep, chip), "title")], [(conclusion(sweep, chip), "plain")]]
         picture = heat(sweep, chip)
         if picture is not None:
             lines += [[], *_heat(picture)]
         lines += [[], *_table(sweep, chip), []]
-    lines.append([("Nothing was run: check your file with the block sizes that you choose.", "quiet")])
+    lines += [[(f"Not measured: {note}", "doubt")] for note in sweep.notes]
+    lines.append([(last_words(sweep), "quiet")])
     return TuneView(_progress(sweep, running), lines)
 
 

@@ -4,7 +4,7 @@ their name beside them, since `.npz` alone would lose them."""
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -46,3 +46,8 @@ def unpack(data: bytes) -> dict[str, Array]:
     except Exception as error:
         raise ValueError(f"not an array archive: {error}") from error
     return found
+
+
+def numbered(outputs: Iterable[Any]) -> dict[str, Array]:
+    """Outputs as arrays by name: `out0`, `out1`, …"""
+    return {f"out{number}": np.asarray(output) for number, output in enumerate(outputs)}

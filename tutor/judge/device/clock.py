@@ -15,6 +15,8 @@ import numpy as np
 from tutor.judge.device.profile import Called, read_calls
 
 type Program = Callable[..., Any]
+type WallClock = Callable[[Program, Sequence[Any]], tuple[Any, float]]
+"""Calls a program, and says what it gave and how many microseconds that took."""
 TICK_US = 1e-3
 """No call is said to take less than a nanosecond: a ratio needs times above zero."""
 

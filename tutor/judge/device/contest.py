@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tutor.judge.device.clock import Program, profiled, wall_us
+from tutor.judge.device.clock import Program, WallClock, profiled, wall_us
 from tutor.judge.device.fresh import FreshInputs, Poison
 from tutor.judge.device.profile import times_of
 from tutor.judge.device.protocol import Pair, Repeat
@@ -19,7 +19,6 @@ from tutor.judge.device.protocol import Pair, Repeat
 ATTEMPT, REFERENCE = "kt_attempt", "kt_reference"
 """What the programs are called in a profile."""
 
-KEPT = 3
 APART = 1 << 30
 """Repeats from this number on are not timed: the first check, and warming up."""
 
@@ -52,7 +51,8 @@ class Contest:
         poison: Poison,
         rng: np.random.Generator,
         *,
-        timed: Callable[[Program, Sequence[Any]], tuple[Any, float]] = wall_us,
+        keep: int = 3,
+        timed: WallClock = wall_us,
     ) -> None:
         self.clock: Literal["device", "wall"] = "wall"
         self.kept: list[Kept] = []
@@ -61,6 +61,7 @@ class Contest:
         self._poison = poison
         self._rng = rng
         self._timed = timed
+        self._most = keep
         self._seen = 0
         self._apart: list[Any] = []
         self._difference = jax.jit(difference)
@@ -123,11 +124,11 @@ class Contest:
         return took
 
     def _keep(self, one: Kept) -> None:
-        """Keeps `KEPT` of all repeats, each with the same chance."""
+        """Keeps a few of all repeats, each with the same chance."""
         self._seen += 1
-        if len(self.kept) < KEPT:
+        if len(self.kept) < self._most:
             self.kept.append(one)
-        elif (place := int(self._rng.integers(self._seen))) < KEPT:
+        elif (place := int(self._rng.integers(self._seen))) < self._most:
             self.kept[place] = one
 
 

@@ -1,13 +1,14 @@
 """Inputs for each repeat of their own, made on the device.
 
-The oracle's `make_inputs` runs on the host and is too slow for every repeat. So a few of its sets are placed on the
-device once, and each repeat takes one of them, drawn at random, with its floats made new on the device: an array is
-multiplied by a random factor between 7/8 and 9/8, and every element of it by one of its own between 15/16 and 17/16.
+The oracle's `make_inputs` runs in the judge, on the host, and is too slow for every repeat. So a few of its sets are
+placed on the device once, and each repeat takes one of them, drawn at random, with its floats made new on the device:
+an array is multiplied by a random factor between 7/8 and 9/8, and every element of it by one of its own between 15/16
+and 17/16.
 What the oracle meant stays: zeros, signs, NaN behind an end and the infinities of a mask are where they were, and sizes
 are as they were. Integers (indices, lengths, tables) stay as the oracle made them, since a changed one may be no valid
 input. No two repeats have the same floats, so an answer that was kept from another call is wrong by several percent,
 where bounds are below one: linear results by the factor of the whole array, scale-free ones by those of the elements.
-Inputs without any float come from the pool alone, so there the pool is larger."""
+Inputs without any float come from the pool alone, so there the front asks for a larger one."""
 
 from __future__ import annotations
 
@@ -21,8 +22,6 @@ import numpy as np
 
 from tutor.workers.arrays import Array
 
-POOL = 4
-POOL_OF_INTEGERS = 16
 REACH = 1 / 8
 
 
@@ -37,6 +36,11 @@ class FreshInputs:
         self._key = jax.device_put(jax.random.key(seed % (1 << 63)), device)
         self._renew = jax.jit(_renewed)
 
+    def plain(self) -> list[Any]:
+        """The first set as the oracle made it, in buffers of its own."""
+        made: list[Any] = jax.block_until_ready([jnp.copy(array) for array in self._pool[0]])
+        return made
+
     def of(self, number: int) -> list[Any]:
         """Fresh inputs of repeat `number` (from 0), ready to be used."""
         which = np.random.default_rng([self._seed, number]).integers(len(self._pool))
@@ -50,11 +54,6 @@ class FreshInputs:
         if not any(map(is_float, self._pool[0])):
             return f"each repeat takes one of {count} sets at random; without floats there is nothing to make new"
         return f"floats are made new on the device for each repeat, all else is one of {count} sets, at random"
-
-
-def pool_size(arrays: Sequence[Array]) -> int:
-    """How many sets the oracle is asked for."""
-    return POOL if any(map(is_float, arrays)) else POOL_OF_INTEGERS
 
 
 def is_float(array: Any) -> bool:

@@ -11,6 +11,8 @@ from jax.profiler import ProfileData
 MODULES = "XLA Modules"
 """On a TPU, the line of a device's plane that has one event for each execution of a program."""
 
+_CORE = re.compile(r"/device:TPU:(\d+)")
+"""A TensorCore's plane; `/device:TPU:0 SparseCore 1` is none."""
 _NAME = re.compile(r"jit_(\w+?)(?:\(\d+\))?$")
 
 
@@ -28,9 +30,11 @@ def read_calls(serialized: bytes) -> list[Called]:
     A TPU has a line of its own for whole programs. A CPU only has its operations, each with the program and the run
     that it belongs to: there a program took from the start of its first operation to the end of its last."""
     planes = list(ProfileData.from_serialized_xspace(serialized).planes)
-    device = sorted((p for p in planes if p.name.startswith("/device:TPU:")), key=lambda p: str(p.name))
-    if device:  # one chip is used, the first
-        events = [event for line in device[0].lines if line.name == MODULES for event in line.events]
+    cores = {int(matched[1]): p for p in planes if (matched := _CORE.fullmatch(p.name))}
+    if cores:
+        lines = (cores[number].lines for number in sorted(cores))
+        ran = ([event for line in some if line.name == MODULES for event in line.events] for some in lines)
+        events = next(filter(None, ran), [])  # one device is used: the first that ran anything
         found = [Called(_program(e.name), e.start_ns, e.duration_ns / 1e3) for e in events]
     else:
         found = _from_operations(line for p in planes if p.name == "/host:CPU" for line in p.lines)

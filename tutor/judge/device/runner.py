@@ -1,9 +1,11 @@
-"""Check the attempt's numbers on the device, then time it beside the reference, then check what it gave meanwhile."""
+"""Check the attempt's numbers on the device, then time it beside the reference, then hand over what it gave meanwhile.
+
+Inputs and right outputs are given: the oracle is Python of the set, and runs in the judge."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -12,35 +14,52 @@ import numpy as np
 
 from tutor.findings import finding
 from tutor.judge.compare import Comparison, compare
-from tutor.judge.device.clock import Program, dispatch_us, empty_program
-from tutor.judge.device.contest import APART, ATTEMPT, REFERENCE, ClockLost, Contest, NotThere, arrays_of
-from tutor.judge.device.fresh import FreshInputs, Poison, pool_size
+from tutor.judge.device.clock import Program, WallClock, dispatch_us, empty_program, wall_us
+from tutor.judge.device.contest import ATTEMPT, REFERENCE, ClockLost, Contest, Kept, NotThere, arrays_of
+from tutor.judge.device.fresh import FreshInputs, Poison
 from tutor.judge.device.interval import spread
 from tutor.judge.device.protocol import Sampled, compare_times
-from tutor.judge.oracle import Oracle
 from tutor.judge.tolerance import bounds_for
 from tutor.protocol import CaseSpec, Finding, Timing, ToleranceSpec
-from tutor.wire import DeviceJob, Timed
-from tutor.workers.arrays import Array
+from tutor.roof import chip_of
+from tutor.wire import DeviceAnswer, DeviceJob, Doing, Repeated, Step, Timed, Unopened
+from tutor.workers.arrays import Array, numbered, pack, unpack
 
 WARM_UP = 4
+KEPT = 3
+KEPT_BYTES = 256 << 20
+"""Timed repeats that the judge compares with the oracle: so many, or fewer where their arrays are large."""
 SLACK = 2.5
 """How far the attempt may be from the reference, in bounds: each may be one bound from what is right."""
 
-type Expected = Callable[[dict[str, Array]], Sequence[Array]]
+type Send = Callable[[DeviceAnswer], None]
 
 
-def time_beside_reference(job: DeviceJob) -> Timed:
-    """Load both artifacts and time them on the first device. A wrong kernel is not timed."""
-    device = jax.devices(job.platform)[0]
-    oracle = Oracle(job.oracle)
-    size = pool_size(list(oracle.make_inputs(job.case, job.seed).values()))
-    pool = [list(oracle.make_inputs(job.case, job.seed + n).values()) for n in range(size)]
-    fresh = FreshInputs(pool, device, secrets.randbits(62))
-    return Bench(
-        load(job.attempt, ATTEMPT), load(job.reference, REFERENCE), fresh, device, job.case,
-        lambda inputs: oracle.expected(inputs, job.case), job.tolerance, job.reference_tolerance or job.tolerance,
-    ).run(job.budget_seconds, profiler=job.profiler)  # fmt: skip
+def time_beside_reference(job: DeviceJob, sets: Sequence[bytes], expected: bytes, send: Send) -> Timed | Unopened:
+    """Load both artifacts and time them on the first device of this process. A wrong kernel is not timed."""
+    send(Doing("open"))
+    try:
+        device = jax.local_devices(backend=job.platform)[0]
+    except RuntimeError as error:
+        return Unopened(str(error))
+    if job.chip is not None and (chip := chip_of(device.device_kind)) != job.chip:
+        named = chip or f"one that is not known here ({device.device_kind})"
+        return Timed(None, [], reason=f"the programs were made for {job.chip}, but the chip of this machine is {named}")
+    pool = [_in_order(one, [spec.name for spec in job.case.inputs]) for one in sets]
+    want = _in_order(expected, [f"out{n}" for n in range(len(job.case.outputs))])
+    bench = Bench(
+        load(job.attempt, ATTEMPT), load(job.reference, REFERENCE), FreshInputs(pool, device, secrets.randbits(62)),
+        device, job.case, want, job.tolerance, job.reference_tolerance or job.tolerance,
+    )  # fmt: skip
+    timed = bench.run(job.budget_seconds, profiler=job.profiler, doing=lambda step: send(Doing(step)))
+    for repeat in bench.repeats() if timed.timing else ():
+        send(repeat)
+    return timed
+
+
+def _in_order(data: bytes, names: Sequence[str]) -> list[Array]:
+    arrays = unpack(data)
+    return [arrays[name] for name in names]
 
 
 def load(artifact: bytes, name: str) -> Program:
@@ -56,7 +75,7 @@ def load(artifact: bytes, name: str) -> Program:
 
 
 class Bench:
-    """One timing, from the first check to the last."""
+    """One timing, from the first check to the last. `expected` is what is right for the first set of `fresh`."""
 
     def __init__(
         self,
@@ -65,7 +84,7 @@ class Bench:
         fresh: FreshInputs,
         device: Any,
         case: CaseSpec,
-        expected: Expected,
+        expected: Sequence[Array],
         tolerance: ToleranceSpec,
         reference_tolerance: ToleranceSpec,
     ) -> None:
@@ -75,34 +94,61 @@ class Bench:
         self._tolerance, self._reference_tolerance = tolerance, reference_tolerance
         # The seeds of what is drawn are nobody's to know: a program could go by them.
         self._rng = np.random.default_rng(secrets.randbits(62))
+        self._kept: list[Kept] = []
 
-    def run(self, budget_seconds: float, *, profiler: bool = True) -> Timed:
-        """Check, time, and check again."""
+    def run(
+        self,
+        budget_seconds: float,
+        *,
+        profiler: bool = True,
+        doing: Callable[[Step], None] = lambda _: None,
+        timed: WallClock = wall_us,
+    ) -> Timed:
+        """Check, time, and hold what was timed against the reference. `doing` is told what comes next. The timing
+        counts once the judge has found `repeats` to be right."""
         try:
-            return self._run(budget_seconds, profiler)
+            return self._run(budget_seconds, profiler, doing, timed)
         except NotThere:
             message = "The program gave something that is no array of this device, so nobody knows when it is done."
             return Timed(None, [finding("KT706", message, case=self._case.name)], reason=message)
 
-    def _run(self, budget_seconds: float, profiler: bool) -> Timed:
-        first = self._fresh.of(APART)
-        got = arrays_of(jax.block_until_ready(self._attempt(*first)))
-        wrong = self._wrong(first, got, self._tolerance)
+    def repeats(self) -> Iterator[Repeated]:
+        """Timed repeats with what the attempt gave in them, drawn at random; their inputs are made once more."""
+        names = [spec.name for spec in self._case.inputs]
+        for kept in self._kept:
+            inputs = dict(zip(names, map(np.asarray, self._fresh.of(kept.number)), strict=True))
+            yield Repeated(kept.number, pack(inputs), pack(numbered(kept.outputs)))
+
+    def _run(self, budget_seconds: float, profiler: bool, doing: Callable[[Step], None], timed: WallClock) -> Timed:
+        doing("attempt")
+        first = self._fresh.plain()
+        try:
+            got = arrays_of(jax.block_until_ready(self._attempt(*first)))
+        except jax.errors.JaxRuntimeError as error:
+            found = finding(
+                "KT705", "The kernel failed while it ran on the chip.", raw=str(error), case=self._case.name
+            )
+            return Timed(None, [found], reason="the kernel failed on the chip")
+        wrong = self._wrong(got, self._tolerance)
         if wrong is not None:
             found = finding("KT701", wrong.findings[0].message, raw=wrong.findings[0].raw, case=self._case.name)
             return Timed(None, [found], reason="the numbers on the device are wrong")
+        doing("reference")
         wanted = arrays_of(jax.block_until_ready(self._reference(*first)))
-        if (broken := self._wrong(first, wanted, self._reference_tolerance)) is not None:
+        if (broken := self._wrong(wanted, self._reference_tolerance)) is not None:
             said = broken.findings[0].message
             message = f"The reference gives wrong numbers on this device, so nothing was timed beside it: {said}"
             return Timed(None, [finding("KT904", message, case=self._case.name)], reason="the reference is wrong here")
-        contest = Contest(self._attempt, self._reference, self._fresh, Poison(got), self._rng)
+        doing("time")
+        keep = max(1, min(KEPT, KEPT_BYTES // sum(array.nbytes for array in [*first, *got])))
+        contest = Contest(self._attempt, self._reference, self._fresh, Poison(got), self._rng, keep=keep, timed=timed)
         contest.warm_up(WARM_UP, profiler=profiler)
         try:
             sampled = compare_times(contest.measure, self._rng, budget_seconds=budget_seconds)
         except ClockLost:
             contest.forget()
             sampled = compare_times(contest.measure, self._rng, budget_seconds=budget_seconds)
+        self._kept = contest.kept
         if changed := self._changed(contest):
             return Timed(None, [changed], reason="the numbers on the device changed while it was timed")
         dispatch = dispatch_us(empty_program(first, got), first) if contest.clock == "wall" else None
@@ -129,22 +175,17 @@ class Bench:
         )
 
     def _changed(self, contest: Contest) -> Finding | None:
-        """What shows that the timed repeats were not like the first, checked one. Every repeat is held against the
-        reference, and some, drawn at random, against the oracle."""
+        """What shows that the timed repeats were not like the first, checked one: every repeat is held against the
+        reference, within what both may be off."""
         apart = contest.apart()
         off = [number for number, far in enumerate(apart) if not far <= self._slack(contest)]
-        if off:
-            message = (
-                f"In {len(off)} of {len(apart)} timed repeats the outputs are not those of the inputs that the repeat "
-                "was given, although they were right before the clock ran."
-            )
-            return finding("KT706", message, case=self._case.name)
-        for kept in contest.kept:
-            wrong = self._wrong(self._fresh.of(kept.number), kept.outputs, self._tolerance)
-            if wrong is not None:
-                message = f"The outputs of timed repeat {kept.number} are wrong: {wrong.findings[0].message}"
-                return finding("KT706", message, raw=wrong.findings[0].raw, case=self._case.name)
-        return None
+        if not off:
+            return None
+        message = (
+            f"In {len(off)} of {len(apart)} timed repeats the outputs are not those of the inputs that the repeat "
+            "was given, although they were right before the clock ran."
+        )
+        return finding("KT706", message, case=self._case.name)
 
     def _slack(self, contest: Contest) -> float:
         outputs = contest.kept[0].outputs if contest.kept else []
@@ -152,9 +193,7 @@ class Bench:
         bounds = [bounds_for(np.dtype(out.dtype), one) for out in outputs for one in given]
         return SLACK * max((one.rel_l2 for one in bounds if one is not None), default=0.0)
 
-    def _wrong(self, inputs: Sequence[Any], outputs: Sequence[Any], tolerance: ToleranceSpec) -> Comparison | None:
-        """How the outputs differ from the oracle's; None if they are right."""
-        names = [spec.name for spec in self._case.inputs]
-        given = {name: np.asarray(array) for name, array in zip(names, inputs, strict=True)}
-        outcome = compare([np.asarray(out) for out in outputs], self._expected(given), self._case, tolerance)
+    def _wrong(self, outputs: Sequence[Any], tolerance: ToleranceSpec) -> Comparison | None:
+        """How the outputs for the first set differ from what is right; None if they do not."""
+        outcome = compare([np.asarray(out) for out in outputs], self._expected, self._case, tolerance)
         return outcome if any(found.severity == "error" for found in outcome.findings) else None
