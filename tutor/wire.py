@@ -489,15 +489,15 @@ How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exi
 
 class Ended(Record, frozen=True, tag="ended"):
     """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr. It took
-    `seconds` of wall time. For `busy_seconds` its threads, all together, worked or stood in the queue for a core: one
-    that waits for something else has few of these."""
+    `seconds`. `busy` is for a run whose time was over: the share of the later half in which it worked or stood in the
+    queue for a core, above 1 with several threads. One that waits for something else has a small share."""
 
     id: int
     how: How
     detail: str = ""
     printed: str = ""
     seconds: float = 0.0
-    busy_seconds: float = 0.0
+    busy: float = 0.0
 
 
 Reply = Hello | Began | Piece | Ended

@@ -103,7 +103,7 @@ async def simulate_case(runs: Runs, traced: Tracing, case: CaseSpec, mode: Hazar
 
 def _worked(ended: Ended) -> bool:
     """Whether the run was at work for most of its time. One that hangs waits."""
-    return ended.busy_seconds > ended.seconds / 2
+    return ended.busy > 0.2
 
 
 def _can_wait(facts: CaseFacts) -> bool:

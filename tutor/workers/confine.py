@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from tutor.protocol import Limits, Tier
 from tutor.workers import landlock, seccomp
@@ -98,13 +99,21 @@ def become_subreaper() -> None:
     _on_linux(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def queued_seconds(pid: int) -> list[float]:
-    """How long each thread of a process has stood ready to run while others had the cores: a machine with too much to
-    do is not its fault. Empty where the kernel does not say."""
-    found: list[float] = []
+class Turn(NamedTuple):
+    """What the kernel says of one thread: seconds on a core, and seconds in the queue for one."""
+
+    worked: float
+    queued: float
+
+
+def turns(pid: int) -> list[Turn]:
+    """The turns of each thread of a process; empty where the kernel does not say. A machine with too much to do keeps a
+    process in the queue, which is not its fault."""
+    found: list[Turn] = []
     with contextlib.suppress(OSError, ValueError, IndexError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            found.append(int((thread / "schedstat").read_text().split()[1]) / 1e9)
+            worked, queued, *_ = (thread / "schedstat").read_text().split()
+            found.append(Turn(int(worked) / 1e9, int(queued) / 1e9))
     return found
 
 
