@@ -206,26 +206,31 @@ class CompileJob(Record, frozen=True, tag="compile"):
 
 
 class Witness(Record, frozen=True):
-    """A case's TPU artifact, the facts of the case, and seeds for two different sets of inputs.
+    """A case's TPU artifact, the facts of the case, and seeds for two different sets of inputs, the first of which
+    `interpret` has as well.
 
-    `cpu`: the artifact that `interpret` runs, where there is one."""
+    `cpu`: the artifact that `interpret` runs, where there is one. `values` are `.npz` bytes of the case's integer
+    inputs, as in `TraceJob`: those that the facts rest on."""
 
     case: CaseSpec
     artifact: bytes
     facts: CaseFacts
     seeds: tuple[int, int]
     cpu: bytes | None = None
+    values: bytes = b""
 
 
 class WitnessJob(Record, frozen=True, tag="witness"):
-    """Hold the TPU artifact of every case against its facts, and try what it gives without its kernels.
+    """Hold the TPU artifact of every case against its facts, try what it gives without its kernels, and run it.
 
     All of them in one run: most of what such a run costs is to start XLA. Without an oracle there are no inputs to try
-    it on: then only the facts are compared. `outside`: the exercise lets something compute beside the kernel."""
+    it on: then only the facts are compared. `outside`: the exercise lets something compute beside the kernel.
+    `tolerance`: how far the numbers may be from the oracle's."""
 
     oracle: OracleFile | None
     witnesses: list[Witness]
     outside: bool = False
+    tolerance: ToleranceSpec = ToleranceSpec()
     limits: Limits = Limits()
 
 

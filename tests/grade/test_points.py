@@ -79,11 +79,39 @@ def test_a_kernel_that_writes_nothing_wins_nothing(kernels: list[Kernel], share:
     assert ("KT842" in [flag.code for flag in judged.flags]) == (share == 0)
 
 
-@pytest.mark.parametrize("code", ["KT390", "KT392", "KT830"])
+@pytest.mark.parametrize("code", ["KT390", "KT392", "KT393", "KT830"])
 def test_deceit_is_suspicious(code: str) -> None:
     judged = judge(with_finding(code))
     assert (judged.status, judged.share) == ("suspicious", 0.0)
     assert [flag.code for flag in judged.flags] == [code]
+
+
+def warned(code: str, case: str, *, hazards: str = "passed") -> Verdict:
+    """A verdict with this warning of `structure` about a case; `hazards` simulated the case `small`."""
+    base = whole() if hazards == "passed" else whole(failed="hazards")
+    said = [finding(code, "It is so.", severity="warning", case=case)]
+    simulated = [CaseResult("small", "passed")]
+    stages = [
+        msgspec.structs.replace(
+            one,
+            findings=said if one.name == "structure" else one.findings,
+            cases=simulated if one.name == "hazards" else one.cases,
+        )
+        for one in base.stages
+    ]
+    return verdict(passed=base.passed, stages=stages, score=base.score)
+
+
+def test_memory_that_the_simulator_found_nothing_wrong_with_is_not_confirmed() -> None:
+    """The judge's own run of the program for TPU found it, in a case that was simulated."""
+    judged = judge(warned("KT395", "small"))
+    assert (judged.status, judged.share) == ("unconfirmed", 0.0)
+    assert [flag.code for flag in judged.flags] == ["KT395"]
+
+
+def test_memory_in_a_case_that_was_not_simulated_or_that_hazards_failed_is_left_to_these() -> None:
+    assert judge(warned("KT395", "wide")).status == "passed"
+    assert judge(warned("KT395", "small", hazards="failed")).status == "partial"
 
 
 def test_a_note_is_no_deceit() -> None:
@@ -157,6 +185,12 @@ def test_an_ablation_that_could_not_be_tried_is_left_open_only_where_the_kernel_
     assert "structure" in left_open(note)
     stages = [msgspec.structs.replace(one, status="failed") if one.name == "lower" else one for one in note.stages]
     assert "structure" not in left_open(verdict(stages=stages))
+
+
+def test_facts_that_the_second_witness_could_not_confirm_leave_an_attempt_unconfirmed() -> None:
+    note = with_finding("KT397", severity="note")
+    assert judge(note, whole()).status == "unconfirmed"
+    assert judge(note, note).share > 0
 
 
 def test_numbers_that_only_interpret_speaks_for_win_nothing() -> None:

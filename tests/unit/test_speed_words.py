@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tutor.findings.numbers import two_digits
 from tutor.ladder.chip_use import by_chip
 from tutor.ladder.speed_words import (
     amount,
@@ -15,6 +16,23 @@ from tutor.ladder.speed_words import (
     timing_lines,
 )
 from tutor.protocol import Compilation, Reached, Schedule, Timing
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0, "0"),
+        (0.00067, "0.00067"),
+        (0.0344, "0.034"),
+        (1, "1"),
+        (2.46, "2.5"),
+        (99.6, "100"),
+        (411, "410"),
+        (12345, "12000"),
+    ],
+)
+def test_no_exponents(value: float, words: str) -> None:
+    assert two_digits(value) == words
 
 
 def schedule(us: float, notes: list[str] | None = None) -> Schedule:

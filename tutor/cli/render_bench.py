@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tutor.cli.text import cut, one_line, paint, plain, table, wrap
+from tutor.findings.numbers import two_digits
 from tutor.ladder.speed_words import BOUNDS, NOTABLE, confidence, duration
 from tutor.protocol import Bench, Benched, Schedule
 
@@ -61,8 +62,8 @@ def _beside(row: Benched) -> str:
     else:
         return "no estimate"
     if ratio >= NOTABLE:
-        return f"{ratio:.2g} times faster"
-    return f"{1 / ratio:.2g} times slower" if ratio <= 1 / NOTABLE else "about as fast"
+        return f"{two_digits(ratio)} times faster"
+    return f"{two_digits(1 / ratio)} times slower" if ratio <= 1 / NOTABLE else "about as fast"
 
 
 def _reasons(rows: list[Benched], width: int) -> Iterator[str]:

@@ -37,7 +37,7 @@ def records_of(
         judged, late_by = worth[slug], lateness.get(slug)
         factor = late_by.factor if late_by else 1.0
         flags = [*not_asked(outcome.verdict), *received.flags, *received.attempts[slug].flags, *judged.flags]
-        flags += _reaches(received.attempts[slug].source)
+        flags += _reaches(received.attempts[slug].source) + _not_tried_out(outcome)
         flags += _on_time(exercises.manifest.late, slug, late_by) if slug in lateness else []
         record = GradeRecord(
             student=student,
@@ -86,6 +86,13 @@ def _reaches(source: bytes | None) -> list[Flag]:
     names = reached(source) if source is not None else []
     said = "The file reaches for what no exercise needs. A remark, for whoever reads it."
     return [Flag("KT871", said, readable(", ".join(names))[:500])] if names else []
+
+
+def _not_tried_out(outcome: Outcome) -> list[Flag]:
+    """A program for TPU that the judge could not run may be another one than that which `interpret` ran."""
+    stages = outcome.verdict.stages if outcome.verdict else []
+    said = [found for stage in stages for found in stage.findings if found.code == "KT394"]
+    return [Flag("KT394", "The program for TPU was not tried out. A remark.", said[0].message)] if said else []
 
 
 def _on_time(policy: Late, slug: str, lateness: Lateness | None) -> list[Flag]:

@@ -9,9 +9,12 @@ from tutor.protocol import STAGES, Finding, Record, StageName, Status, Verdict
 
 MAX_SCORE = 1.0
 """Every exercise counts alike; how the stages of one weigh is the exercise's own `[points]`."""
-DECEIT = ("KT390", "KT392", "KT810", "KT811", "KT812", "KT815", "KT830")
-"""The two witnesses disagree, the stages were given different programs, the artifact was refused before it was run, the
-jail refused something, a forged answer. Some of it may be an honest mistake: somebody has to look."""
+DECEIT = ("KT390", "KT392", "KT393", "KT810", "KT811", "KT812", "KT815", "KT830")
+"""The two witnesses disagree, the stages were given different programs, the program for TPU computes another thing, the
+artifact was refused before it was run, the jail refused something, a forged answer. Some of it may be an honest
+mistake: somebody has to look."""
+UNCONFIRMED = ("KT391", "KT397")
+"""Notes that there was something that the second witness could not confirm."""
 NOT_THE_KERNEL = ("KT111", "KT302", "KT380", "KT381")
 """The numbers may be right, but no kernel made them."""
 OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
@@ -41,6 +44,8 @@ def judge(verdict: Verdict, reference: Verdict | None = None) -> Judged:
     if "error" in status.values():
         return Judged("infra_error", 0.0, [])
     judged = _by_stages(verdict, errors, status)
+    if judged.share and (hidden := list(_hidden_from_hazards(verdict))):
+        return Judged("unconfirmed", 0.0, [*judged.flags, *_as_flags(hidden)])
     evaded = [name for name in left_open(verdict) if reference is not None and name not in left_open(reference)]
     if not evaded or judged.share == 0:
         return judged
@@ -56,7 +61,7 @@ def left_open(verdict: Verdict) -> list[StageName]:
         stage.name
         for stage in verdict.stages
         if stage.name != "device"
-        and (stage.status == "unavailable" or (lowered and any(found.code == "KT391" for found in stage.findings)))
+        and (stage.status == "unavailable" or (lowered and any(found.code in UNCONFIRMED for found in stage.findings)))
     ]
 
 
@@ -80,6 +85,14 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
     if slow := [found for found in errors if found.code in OUT_OF_TIME]:
         return Judged("timeout", share, [*flags, *_as_flags(slow)])
     return Judged("partial" if share > 0 else "failed", share, flags)
+
+
+def _hidden_from_hazards(verdict: Verdict) -> Iterator[Finding]:
+    """What the judge's own run found of memory in a case in which the simulator, which runs in the attempt's process,
+    found nothing."""
+    hazards = [stage for stage in verdict.stages if stage.name == "hazards" and stage.status == "passed"]
+    simulated = {case.name for stage in hazards for case in stage.cases}
+    return (found for found in _findings(verdict) if found.code == "KT395" and found.case in simulated)
 
 
 def _idle(verdict: Verdict) -> bool:

@@ -23,7 +23,7 @@ ACROSS = ("KT203", "KT214")
 """These compare all cases, the hidden ones too, with their names and sizes."""
 THE_JUDGES = ("KT201", "KT202", "KT210", "KT211")
 """Findings about numbers, which are worded where no attempt's Python runs."""
-FOR_THE_INSTRUCTOR = ("KT807", "KT835", "KT836", "KT837", "KT838", "KT871")
+FOR_THE_INSTRUCTOR = ("KT807", "KT835", "KT836", "KT837", "KT838", "KT871", "KT394")
 
 
 @dataclass(frozen=True)

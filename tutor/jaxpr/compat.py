@@ -13,20 +13,22 @@ import importlib.metadata
 import json
 import math
 import re
+import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import jax.export
 import numpy as np
 from jax._src import effects, flattree, source_info_util, tpu_info, xla_bridge
-from jax._src.core import DropVar, Jaxpr, JaxprEqn, Var
+from jax._src.core import DropVar, Jaxpr, JaxprEqn, ShapedArray, Var
 from jax._src.core import Literal as Constant
 from jax._src.export import _export
 from jax._src.interpreters import mlir, partial_eval
@@ -39,19 +41,22 @@ from jax._src.state import indexing
 from jax._src.state import primitives as state_primitives
 from jax._src.state import types as state_types
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
 
 from tutor.protocol import Space
 
 __all__ = [
-    "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "Position", "TpuCall", "Var",
-    "View", "access_transforms", "backends_started", "bind", "block_dim", "closed", "constant", "device_mesh",
-    "fresh", "in_other_file", "index_dims", "index_steps", "input_effect", "is_of_pipeline", "is_ref",
-    "is_remote_copy", "is_users", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules",
-    "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "read_of", "space",
-    "store_of", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
+    "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "OpenKernel", "OpenProgram",
+    "Position", "TpuCall", "Var", "View", "access_transforms", "backends_started", "bind", "block_dim", "closed",
+    "constant", "device_mesh", "fresh", "in_other_file", "index_dims", "index_steps", "input_effect", "ir",
+    "is_of_pipeline", "is_ref", "is_remote_copy", "is_users", "jaxpr_with", "mlir_modules", "more_scan_constants",
+    "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "read_of",
+    "space", "store_of", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
     "without_kernels", "written_at", "written_elsewhere",
 ]  # fmt: skip
+
+sys.modules.setdefault("jaxlib.mlir.dialects.stable_mosaic", ModuleType("jaxlib.mlir.dialects.stable_mosaic"))
+"""MLIR looks for Python classes of an operation's dialect at every operation, and there are none of this one: with
+this empty module it looks once, and a kernel is read five times as fast."""
 
 type Atom = Any
 """A `Var` or a `Constant` (JAX's Literal)."""
@@ -217,19 +222,179 @@ def mosaic_modules(exported: jax.export.Exported) -> list[str]:
         return [module.operation.get_asm(enable_debug_info=True) for _, module in kernels]
 
 
-def without_kernels(exported: jax.export.Exported, value: int) -> jax.export.Exported:
-    """A TPU artifact with every kernel's results replaced by the constant `value`, fit to run on the CPU."""
+# ---------------------------------------------------------------- a program with its kernels taken out
+
+
+class OpenKernel(NamedTuple):
+    """One kernel that was taken out: how many arrays it takes, what it gives, `aliases` from output to operand.
+
+    `strange`: what its call says beyond a plain one, by name. `inside`: it stands in a loop or a branch of the program,
+    so that nothing shows its operands. `read` is what was made of its module."""
+
+    operands: int
+    results: tuple[jax.ShapeDtypeStruct, ...]
+    aliases: dict[int, int]
+    strange: tuple[str, ...]
+    inside: bool
+    read: Any
+
+
+class OpenProgram(NamedTuple):
+    """A TPU artifact without its kernels, fit to run on a CPU.
+
+    `call` takes the program's arguments and then every result of every kernel, in order; it gives the program's outputs
+    (`outputs` of them) and then every operand of every kernel that stands in no loop or branch."""
+
+    call: Callable[..., Any]
+    outputs: int
+    kernels: list[OpenKernel]
+
+
+def without_kernels(exported: jax.export.Exported, read: Callable[[Any], Any]) -> OpenProgram:
+    """Take the kernels out of a TPU artifact. `read` is called with the parsed Mosaic module of each, and what it makes
+    of it must hold nothing of that module, which is gone afterwards."""
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
-        module = ir.Module.parse(exported.mlir_module())
-        kernels = [op for op in operations(module.operation) if _is_kernel_call(op)]
-        for call in kernels:
-            with ir.InsertionPoint(call), call.location:
-                for result in call.results:
-                    result.replace_all_uses_with(_splat(result.type, value))
+        tpu_dialect.register_dialect(context)
+        module = hlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)
+        functions = {ir.StringAttr(f.operation.attributes["sym_name"]).value: f.operation for f in module.body}
+        main = functions["main"]
+        _inline_kernels(main, functions)
+        block = main.regions[0].blocks[0]
+        end = block.operations[len(block.operations) - 1].operation
+        shown: list[Any] = []
+        taken: list[OpenKernel] = []
+        for call in [op for op in operations(main) if _is_kernel_call(op)]:
+            inside = call.parent != main
+            taken.append(_open_kernel(call, inside, read))
+            for result in call.results:
+                result.replace_all_uses_with(block.add_argument(result.type, call.location))
+            shown += [] if inside else list(call.operands)
             call.erase()
-        data = _export._module_to_bytecode(module)
-    return dataclasses.replace(exported, mlir_module_serialized=data, platforms=("cpu",))
+        return _closed_again(exported, module, main, end, shown, taken)
+
+
+def _closed_again(
+    exported: jax.export.Exported, module: Any, main: Any, end: Any, shown: list[Any], taken: list[OpenKernel]
+) -> OpenProgram:
+    block = main.regions[0].blocks[0]
+    returned = [*end.operands, *shown]
+    with ir.InsertionPoint(end), end.location:
+        ir.Operation.create("func.return", operands=returned)
+    end.erase()
+    types = ir.FunctionType.get([a.type for a in block.arguments], [value.type for value in returned])
+    main.attributes["function_type"] = ir.TypeAttr.get(types)
+    for named in ("arg_attrs", "res_attrs"):  # names and shardings of the arguments as they were
+        if named in main.attributes:
+            del main.attributes[named]
+    avals = [ShapedArray(struct.shape, struct.dtype) for kernel in taken for struct in kernel.results]
+    more = [ShapedArray(*_shape_and_dtype(value.type)) for value in shown]
+    inputs, outputs = len(exported.in_avals), len(exported.out_avals)
+    data = _export._module_to_bytecode(module)
+    open_ = dataclasses.replace(
+        exported,
+        mlir_module_serialized=data,
+        platforms=("cpu",),
+        in_tree=jax.tree.structure(((0,) * (inputs + len(avals)), {})),
+        in_avals=(*exported.in_avals, *avals),
+        _in_named_shardings=(*exported._in_named_shardings, *(None for _ in avals)),
+        in_shardings_hlo=(*exported.in_shardings_hlo, *(None for _ in avals)),
+        module_kept_var_idx=(*exported.module_kept_var_idx, *range(inputs, inputs + len(avals))),
+        out_tree=jax.tree.structure((0,) * (outputs + len(more))),
+        out_avals=(*exported.out_avals, *more),
+        _out_named_shardings=(*exported._out_named_shardings, *(None for _ in more)),
+        out_shardings_hlo=(*exported.out_shardings_hlo, *(None for _ in more)),
+    )
+    return OpenProgram(open_.call, outputs, taken)
+
+
+def _open_kernel(call: Any, inside: bool, read: Callable[[Any], Any]) -> OpenKernel:
+    body = _mosaic_body(ir.StringAttr(call.attributes["backend_config"]).value)
+    results = tuple(jax.ShapeDtypeStruct(*_shape_and_dtype(result.type)) for result in call.results)
+    return OpenKernel(
+        operands=len(call.operands),
+        results=results,
+        aliases=dict(_aliases(call)),
+        strange=tuple(sorted(_strange(call))),
+        inside=inside,
+        read=read(ir.Module.parse(body or b"")),
+    )
+
+
+_ALIAS = re.compile(r"output_tuple_indices = \[(\d*)\], operand_index = (\d+), operand_tuple_indices = \[\]")
+
+
+def _aliases(call: Any) -> Iterator[tuple[int, int]]:
+    named = "output_operand_aliases"
+    for alias in call.attributes[named] if named in call.attributes else ():  # noqa: SIM401 (MLIR's map has no `get`)
+        found = _ALIAS.search(str(alias))
+        if found is not None:
+            yield int(found[1] or 0), int(found[2])
+
+
+_PLAIN_CALL = frozenset(
+    {"api_version", "backend_config", "call_target_name", "has_side_effect", "kernel_name", "mhlo.frontend_attributes"}
+    | {"operand_layouts", "output_operand_aliases", "result_layouts", "called_computations"}
+)
+_PLAIN_CONFIG = frozenset(
+    {"body", "serialization_format", "needs_layout_passes", "cost_estimate", "allow_input_fusion", "collective_id"}
+    | {"shape_invariant_numerics", "internal_scratch_in_bytes", "output_memory_space_colors", "debug_locations"}
+    | {"input_memory_space_colors", "disable_bounds_checks", "disable_semaphore_checks", "skip_device_barrier"}
+)
+
+
+def _strange(call: Any) -> Iterator[str]:
+    """What a kernel's call says that may change what it computes and that is not looked at anywhere else."""
+    yield from set(call.attributes) - _PLAIN_CALL
+    yield from (
+        set(json.loads(ir.StringAttr(call.attributes["backend_config"]).value)["custom_call_config"]) - _PLAIN_CONFIG
+    )
+    for named in ("operand_layouts", "result_layouts"):
+        for layout in call.attributes[named] if named in call.attributes else ():  # noqa: SIM401
+            order = [int(n) for n in layout]
+            if order != list(reversed(range(len(order)))):
+                yield named
+
+
+def _inline_kernels(main: Any, functions: dict[str, Any]) -> None:
+    """Put the functions that hold kernels where they are called, so that all kernels stand in `main`."""
+    holding = {name for name, f in functions.items() if any(map(_is_kernel_call, operations(f)))}
+    while True:  # a function that calls one that holds kernels holds them too
+        more = {name for name, f in functions.items() if any(_callee(op) in holding for op in operations(f))}
+        if more <= holding:
+            break
+        holding |= more
+    for _ in range(MOST_INLINED):
+        call = next((op for op in operations(main) if _callee(op) in holding), None)
+        if call is None:
+            return
+        _inline(call, functions[_callee(call)])
+    raise ValueError("too many calls of functions that hold kernels")
+
+
+MOST_INLINED = 256
+
+
+def _callee(operation: Any) -> str:
+    return ir.FlatSymbolRefAttr(operation.attributes["callee"]).value if operation.name == "func.call" else ""
+
+
+def _inline(call: Any, function: Any) -> None:
+    block = function.regions[0].blocks[0]
+    values = dict(zip(block.arguments, call.operands, strict=True))
+    with ir.InsertionPoint(call):
+        for op in block.operations:
+            if op.operation.name == "func.return":
+                for result, value in zip(call.results, op.operation.operands, strict=True):
+                    result.replace_all_uses_with(values.get(value, value))
+                continue
+            copy = op.operation.clone()
+            for inner in (copy, *operations(copy)):
+                for number, operand in enumerate(inner.operands):
+                    if operand in values:
+                        inner.operands[number] = values[operand]
+            values.update(zip(op.operation.results, copy.results, strict=True))
+    call.erase()
 
 
 def _is_kernel_call(operation: Any) -> bool:
@@ -237,13 +402,16 @@ def _is_kernel_call(operation: Any) -> bool:
     return bool(name) and ir.StringAttr(name).value == "tpu_custom_call"
 
 
-def _splat(type_: Any, value: int) -> Any:
-    element = ir.RankedTensorType(type_).element_type
-    if isinstance(element, ir.IntegerType):
-        attribute = ir.IntegerAttr.get(element, value % 2 if element.width == 1 else value)
-    else:
-        attribute = ir.FloatAttr.get(element, float(value))
-    return stablehlo.constant(ir.DenseElementsAttr.get_splat(ir.RankedTensorType(type_), attribute))
+_TENSOR_DTYPES = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2", "i1": "bool"}
+
+
+def _shape_and_dtype(type_: Any) -> tuple[tuple[int, ...], Any]:
+    tensor = ir.RankedTensorType(type_)
+    name = str(tensor.element_type)
+    for short, long in (("ui", "uint"), ("i", "int"), ("f", "float")):
+        if name not in _TENSOR_DTYPES and re.fullmatch(rf"{short}\d+", name):
+            return tuple(tensor.shape), jax.numpy.dtype(long + name.removeprefix(short))
+    return tuple(tensor.shape), jax.numpy.dtype(_TENSOR_DTYPES[name])
 
 
 def _mosaic_body(backend_config: str) -> bytes | None:

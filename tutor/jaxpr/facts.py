@@ -161,8 +161,9 @@ def _modes(program: Program, kernels: list[KernelFacts]) -> list[str]:
 
 
 def _splits(parts: KernelParts, grid: tuple[int | None, ...]) -> bool:
-    """Whether two cores would share the grid: an axis is parallel, and parallel axes form a prefix."""
+    """Whether two cores would share the grid: an axis is parallel, and parallel axes form a prefix. Those that `vmap`
+    adds are lowered as parallel ones."""
     if parts.primitive in KERNEL_PRIMITIVES[1:]:
         return len(grid) > 0
     parallel = [s == "parallel" for s in parts.axis_semantics]
-    return "parallel" in parts.semantics and parallel == sorted(parallel, reverse=True)
+    return any(parallel) and parallel == sorted(parallel, reverse=True)

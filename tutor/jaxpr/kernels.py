@@ -63,10 +63,10 @@ class KernelParts:
 
     @property
     def axis_semantics(self) -> tuple[str, ...]:
-        """What `dimension_semantics` says of every axis of the grid: the steps of `jax.vmap` are independent. Empty
-        where it says nothing."""
+        """What `dimension_semantics` says of every axis of the grid. Those that `jax.vmap` adds are lowered as parallel
+        ones. Empty where nothing is said and nothing added."""
         own = iter(self.semantics)
-        axes = range(len(self.grid)) if self.semantics else ()
+        axes = range(len(self.grid)) if self.semantics or self.vmapped else ()
         return tuple("parallel" if axis in self.vmapped else next(own, "arbitrary") for axis in axes)
 
     @property
@@ -152,9 +152,10 @@ def with_semantics_of_all_axes(eqn: JaxprEqn, params: dict[str, Any]) -> dict[st
     """Kernel parameters whose `dimension_semantics` count the axes that `jax.vmap` put into the grid, which the
     simulator of TPU memory expects. Lowering puts them in by itself."""
     (parts, *more) = kernel_parts(eqn)
-    if more or not parts.vmapped or not parts.axis_semantics:
+    given: Any = params.get("compiler_params")
+    if more or not parts.vmapped or not hasattr(given, "dimension_semantics"):
         return params
-    return params | {"compiler_params": replace(params["compiler_params"], dimension_semantics=parts.axis_semantics)}
+    return params | {"compiler_params": replace(given, dimension_semantics=parts.axis_semantics)}
 
 
 def without_semantics(params: dict[str, Any]) -> dict[str, Any]:

@@ -177,11 +177,11 @@ def _cast(value: Array, aval: Any) -> Value:
     except (AttributeError, TypeError):
         return None
     if np.issubdtype(dtype, np.integer) and np.issubdtype(value.dtype, np.floating):
-        return _saturated(value, dtype)
+        return saturated(value, dtype)
     return value if value.dtype == dtype else value.astype(dtype)
 
 
-def _saturated(value: Array, dtype: Any) -> Array:
+def saturated(value: Array, dtype: Any) -> Array:
     """Floats as integers as XLA makes them: what is out of reach becomes the nearest integer, and NaN becomes 0."""
     most = np.iinfo(dtype)
     wide = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)

@@ -1,19 +1,17 @@
 """Ablation: does the result really come from the kernel?
 
-In the TPU artifact every kernel's result is replaced by a constant, and what is left is run on the CPU. With another
-constant every output must change, else the kernel's work is thrown away. With other inputs nothing may change, else
-something beside the kernel computes with them."""
+What is left of the TPU artifact without its kernels is run on the CPU, with a constant for every kernel's result. With
+another constant every output must change, else the kernel's work is thrown away. With other inputs nothing may change,
+else something beside the kernel computes with them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
-import jax.export
 import numpy as np
 
 from tutor.findings import finding
-from tutor.jaxpr.compat import without_kernels
+from tutor.judge.mosaic.program import Program
 from tutor.protocol import CaseSpec, Finding
 from tutor.workers.arrays import Array
 
@@ -23,18 +21,18 @@ class CannotAblate(Exception):
 
 
 def ablate(
-    artifact: bytes, case: CaseSpec, inputs: Sequence[Array], others: Sequence[Array], *, outside: bool = False
+    program: Program, case: CaseSpec, inputs: Sequence[Array], others: Sequence[Array], *, outside: bool = False
 ) -> list[Finding]:
     """Findings for one TPU artifact (`KT380`, `KT381`), given two different sets of inputs in call order.
 
     `outside`: something may compute beside the kernel, so what is left may depend on the inputs.
 
     Raises CannotAblate where the rest of the program needs a TPU."""
-    exported = jax.export.deserialize(bytearray(artifact))
     try:
-        fixed = jax.jit(without_kernels(exported, 1).call)
-        ones, elsewhere = _arrays(fixed(*inputs)), _arrays(fixed(*others))
-        twos = _arrays(jax.jit(without_kernels(exported, 2).call)(*inputs))
+        ones, elsewhere, twos = (
+            program.with_results(given, program.filled(value))[0]
+            for given, value in ((inputs, 1), (others, 1), (inputs, 2))
+        )
     except Exception as error:
         raise CannotAblate(f"{type(error).__name__}: {error}") from error
     findings = []
@@ -54,10 +52,6 @@ def ablate(
             hint = "Move that work into the kernel; outside it only layout and dtype may change."
             findings.append(finding("KT381", message, case=case.name, hint=hint))
     return findings
-
-
-def _arrays(outputs: object) -> list[Array]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(outputs)]
 
 
 def _names(case: CaseSpec, count: int) -> list[str]:

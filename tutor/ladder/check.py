@@ -26,7 +26,7 @@ from tutor.ladder.measured import measure_here
 from tutor.ladder.other_chips import other_chips
 from tutor.ladder.predict import check_answers
 from tutor.ladder.runs import Failed, Runs, Stream
-from tutor.ladder.structure import structure_stage
+from tutor.ladder.structure import OF_THE_TPU_RUN, structure_stage, with_right_numbers
 from tutor.ladder.subject import Subject, subject, wanted_stages
 from tutor.ladder.sweep_plan import CannotTune, Wanted
 from tutor.ladder.tracing import Tracing, trace_stages
@@ -323,9 +323,11 @@ class Check:
         result, apart = await asyncio.gather(
             structure_stage(self._runs, traced, lowering, interpreted), other_chips(self._runs, lowering)
         )
-        if not apart:
-            return result
-        return stage_result("structure", [*result.findings, *apart], result.cases, seconds=result.seconds)
+        findings = [*result.findings, *apart]
+        if any(found.code in OF_THE_TPU_RUN for found in findings) and "interpret" in self._finished:
+            await self._finished["interpret"].wait()
+        findings = [found for found in findings if with_right_numbers(found, self._done.get("interpret"))]
+        return stage_result("structure", findings, result.cases, seconds=result.seconds)
 
     async def _lower(self, lowering: SharedLowering) -> StageResult:
         result = await lower_stage(lowering)

@@ -8,6 +8,7 @@ from itertools import permutations
 from math import prod
 from typing import Literal, NamedTuple
 
+from tutor.findings.numbers import two_digits
 from tutor.protocol import BlockWalk, CaseFacts, KernelFacts, Schedule, Staged, Work
 from tutor.roof import Roof, least_us, unit_us
 
@@ -116,8 +117,8 @@ def size_words(count: float) -> str:
 
 def _again(again: Staged, kernel: KernelFacts) -> Advice:
     words = (
-        f"Memory traffic limits it: `{again.operand}` is read {again.bytes / again.least_bytes:.2g} times over, "
-        f"{size_words(again.bytes)} for {size_words(again.least_bytes)}."
+        f"Memory traffic limits it: `{again.operand}` is read {two_digits(again.bytes / again.least_bytes)} times "
+        f"over, {size_words(again.bytes)} for {size_words(again.least_bytes)}."
     )
     if (order := better_order(kernel)) is not None:
         axes = ", ".join(map(str, order))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tutor.findings import finding
+from tutor.findings.numbers import two_digits
 from tutor.protocol import Compilation, Finding, Reached, Schedule, Timing
 
 NOTABLE = 1.1
@@ -102,9 +103,9 @@ def beside(mine: Schedule, reference: Schedule, other: str = "the reference") ->
     """How the attempt's estimate compares with another one, as a sentence."""
     ratio = mine.total_us / reference.total_us
     if ratio >= NOTABLE:
-        return f"About {ratio:.2g} times slower than {other}."
+        return f"About {two_digits(ratio)} times slower than {other}."
     if ratio <= 1 / NOTABLE:
-        return f"About {1 / ratio:.2g} times faster than {other}."
+        return f"About {two_digits(1 / ratio)} times faster than {other}."
     return f"About as fast as {other}."
 
 
@@ -116,7 +117,7 @@ def confidence(chip: str) -> str:
 def duration(us: float) -> str:
     """A time with two significant digits, in the unit that suits it."""
     value, unit = (us / 1000, "ms") if float(f"{us:.2g}") >= 1000 else (us, "µs")
-    return f"{float(f'{value:.2g}'):g} {unit}"
+    return f"{two_digits(value)} {unit}"
 
 
 def percent(share: float) -> str:

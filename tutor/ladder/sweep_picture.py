@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from tutor.findings.numbers import two_digits
 from tutor.ladder.speed_words import BOUNDS, NOTABLE, amount, confidence, duration
 from tutor.protocol import Schedule, Sweep, Tuned
 
@@ -137,8 +138,8 @@ def conclusion(sweep: Sweep, chip: str) -> str:
         return f"No choice is more than 10 % faster than {in_words(sweep.own)}, which the case asks for.{trust}"
     edge = _at_the_edge(sweep, first)
     return (
-        f"The fastest: {values}, {word} {duration(us)}, about {ratio:.2g} times faster than {in_words(sweep.own)} "
-        f"({duration(time_of(mine) or us)}), which the case asks for.{edge}{trust}"
+        f"The fastest: {values}, {word} {duration(us)}, about {two_digits(ratio)} times faster than "
+        f"{in_words(sweep.own)} ({duration(time_of(mine) or us)}), which the case asks for.{edge}{trust}"
     )
 
 
@@ -217,7 +218,7 @@ def _cell(one: Tuned | None, fastest: float, mine: Mapping[str, int]) -> Cell:
         return Cell({"overflow": "VMEM"}.get(one.status, "no"), one.status, own=called)
     ratio = float(f"{one.schedule.total_us / fastest:.2g}")
     shade = next(sign for bound, sign in SHADES if ratio <= bound)
-    return Cell(f"{shade} {ratio:.2g}" if ratio < 100 else f"{shade} >99", "passed", ratio, called)
+    return Cell(f"{shade} {two_digits(ratio)}" if ratio < 100 else f"{shade} >99", "passed", ratio, called)
 
 
 def heat_lines(picture: Heat) -> Sequence[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from tutor.findings.numbers import two_digits
 from tutor.judge.compile.schedule.dump import Program, Unreadable, read_program
 from tutor.judge.compile.schedule.model import CORES, Core
 from tutor.judge.compile.schedule.replay import IN_VMEM, Replay, replay
@@ -107,7 +108,7 @@ def _whole(kernels: Mapping[str, Replay], around: Around, core: Core) -> Schedul
     inside = sum(one.total_us * count for one, count in ran if any(one is other for other in kernels.values()))
     notes = [note for note in _notes([one for one, _ in ran]) if note != IN_VMEM]
     if kernels and top.total_us - inside > NOTABLE_OUTSIDE * top.total_us:
-        notes.append(f"{top.total_us - inside:.2g} µs of it are spent outside the kernel, by XLA")
+        notes.append(f"{two_digits(top.total_us - inside)} µs of it are spent outside the kernel, by XLA")
     return _sum(ran, top.total_us, notes, list(kernels.values()), top)
 
 
