@@ -42,11 +42,13 @@ type ConfigValue = bool | int | float | str | None
 class OwnFile(Record, frozen=True):
     """How a file that is inspected runs: with its own `make_args`, and JAX set as its `CONFIG` says.
 
-    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's."""
+    `import_from` are folders to import modules from, `folder` is the working directory; in the jail it is the run's.
+    `package` is the package that the file is in, for its relative imports; empty if it is in none."""
 
     config: dict[str, ConfigValue] = {}
     import_from: list[str] = []
     folder: str | None = None
+    package: str = ""
 
 
 class Attempt(Record, frozen=True):
@@ -491,13 +493,16 @@ How = Literal["done", "wall", "memory", "cpu", "disk", "threads", "signal", "exi
 
 
 class Ended(Record, frozen=True, tag="ended"):
-    """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr."""
+    """The child of run `id` is gone. `how` says why; `printed` is the text it wrote to stdout and stderr. It took
+    `seconds`. `busy` is for a run whose time was over: the share of the later half in which it worked or stood in the
+    queue for a core, above 1 with several threads. One that waits for something else has a small share."""
 
     id: int
     how: How
     detail: str = ""
     printed: str = ""
     seconds: float = 0.0
+    busy: float = 0.0
 
 
 Reply = Hello | Began | Piece | Ended

@@ -27,6 +27,7 @@ ARGUMENTS = {
     "core_parallel": [((32, 128), "float32")],
     "semaphores": [((8, 128), "float32")],
     "gather": [((64, 512), "float32"), ((64, 512), "int32")],
+    "padding_before": [((64, 128), "float32")],
     "different_by_chip": [((256, 128), "float32")],
     "scale": [((8192, 8192), "bfloat16")],
     "matmul": [((8192, 8192), "bfloat16"), ((8192, 8192), "bfloat16")],
@@ -227,6 +228,15 @@ def semaphores(x):
     return pl.pallas_call(kernel, in_specs=[ANY], out_shape=same(x), scratch_shapes=[pltpu.SemaphoreType.DMA((5000,))])(
         x
     )
+
+
+def padding_before(x):
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[1:9]
+
+    window = pl.BlockSpec((pl.Element(16, (1, 7)), pl.Element(128)), lambda i: (i * 8, 0))
+    return pl.pallas_call(kernel, grid=(8,), in_specs=[window], out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+                          out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), name="padding_before")(x)  # fmt: skip
 
 
 def gather(x, index):

@@ -32,6 +32,7 @@ WANTED: dict[str, tuple[str, ...]] = {
     "float16_block": ("v5e",),
     "semaphores": ("v5e",),
     "gather": ("v5e",),
+    "padding_before": ("v5e",),
 }
 
 
@@ -149,6 +150,7 @@ def test_smem(compiled: dict[tuple[str, str], Compiled], name: str, chip: str, r
         ("int8_arithmetic", "KT606", None, "does not compute with int8", "o_ref[...] = x_ref[...] * 3"),
         ("float16_block", "KT606", None, "no registers for float16", "o_ref[...] = x_ref[...] * 2"),
         ("gather", "KT601", None, "A gather works inside one register", "o_ref[...] = jnp.take_along_axis"),
+        ("padding_before", "KT601", None, "after the last one only", "grid=(8,), in_specs=[window]"),
         ("semaphores", "KT610", "sems", "5,000 semaphores", "pltpu.SemaphoreType.DMA((5000,))"),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from unittest.mock import patch
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -175,6 +176,8 @@ def test_another_text_is_refused(schedule: str, usage: str) -> None:
 def test_a_missing_dump_says_why() -> None:
     with pytest.raises(NoEstimate, match="wrote no schedule of k"):
         estimate([None], [KERNEL], "v5e", {})
+    with pytest.raises(NoEstimate, match="only known when it runs"):
+        estimate([Dumped("", "")], [msgspec.structs.replace(KERNEL, grid=[5, None])], "v5e", {})
     with pytest.raises(NoEstimate, match="no kernel is called"):
         estimate([], [], "v5e", {})
     with pytest.raises(NoEstimate, match="1 calls of kernels, the trace 2"):

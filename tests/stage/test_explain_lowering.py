@@ -57,6 +57,23 @@ def test_more_of_the_same_kinds(body, call, code, ref):
     assert found.line == line_with(source, body)
 
 
+BOUND = """
+class Twice:
+    def kernel(self, factor, x_ref, o_ref):
+        o_ref[...] = x_ref[:, :100] * factor
+    def __call__(self, x):
+        wide, narrow = pl.BlockSpec((8, 128), lambda i: (i, 0)), pl.BlockSpec((8, 100), lambda i: (i, 0))
+        return pl.pallas_call(functools.partial(self.kernel, 2.0), grid=(4,), in_specs=[wide], out_specs=narrow,
+            out_shape=F32)(x)
+def run(x): return Twice()(x)
+"""
+
+
+def test_what_partial_and_the_object_give_is_no_ref():
+    found = lowering_finding(f"import functools\n{PROLOGUE}{BOUND}")
+    assert (found.code, found.ref) == ("KT502", "o_ref")
+
+
 def test_the_source_alone_is_enough_for_most_lines():
     for number in ("23", "27", "54", "66"):
         source, path = case_source(number)

@@ -101,7 +101,9 @@ def test_printing_is_cut_at_two_hundred_lines():
 
 
 def test_what_the_simulator_cannot_run_is_unavailable():
-    outcome = simulation(attempt("o_ref[...] = pltpu.load(x_ref, mask=x_ref[...] > 2)"), "on_wait")
+    outcome = simulation(
+        attempt("o_ref[...] = pltpu.load(x_ref.at[pl.ds(x_ref[0, 0].astype(int), 32)], mask=x_ref[...] > 2)"), "on_wait"
+    )
     assert outcome.outputs is None
     assert outcome.findings == []
     assert "cannot run" in outcome.unavailable

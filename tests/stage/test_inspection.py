@@ -9,7 +9,7 @@ import pytest
 from tests.warm import Warm, findings, stage
 from tests.workers.jailed import HERE
 from tutor.ladder.inspect import config_of, open_worker
-from tutor.protocol import Finding, StageName, Verdict
+from tutor.protocol import Finding, Limits, StageName, Verdict
 
 HEAD = """\
 import jax, jax.numpy as jnp, numpy as np
@@ -131,6 +131,34 @@ def test_too_large_to_simulate(inspect) -> None:
     assert inspect(text + "def reference(x): return x + 1\n", target=None).passed
 
 
+LONG = """\
+import jax, jax.numpy as jnp, numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+def kernel(n_ref, x_hbm, o_ref):
+    pltpu.sync_copy(x_hbm, o_ref)
+    def body(i, carry):
+        o_ref[...] = o_ref[...] + 1
+        return carry
+    jax.lax.fori_loop(0, n_ref[0], body, 0)
+
+def run(n, x):
+    spaces = [pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)]
+    return pl.pallas_call(kernel, in_specs=spaces, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(n, x)
+
+def make_args(): return np.array([1_000_000], np.int32), np.ones((8, 128), np.float32)
+"""
+
+
+def test_a_simulation_that_is_slow_is_not_said_to_hang(warm: Warm, tmp_path: Path, monkeypatch) -> None:
+    """It waits for a copy, so it could hang; but it was at work all the time."""
+    monkeypatch.setattr("tutor.ladder.hazards.RUN_LIMITS", Limits(wall_seconds=5))
+    verdict = warm.inspect(tmp_path / "mine.py", LONG.encode(), only=["load", "trace", "hazards"], chips=("v5e",))
+    assert stage(verdict, "hazards").status == "unavailable"
+    assert "had not come to an end" in (stage(verdict, "hazards").reason or "")
+
+
 def test_no_kernel_at_all(inspect) -> None:
     verdict = inspect("import numpy as np\ndef run(x): return x + 1\n" + ARGS, target="structure")
     assert [f.code for f in findings(verdict)] == ["KT111"]
@@ -163,6 +191,62 @@ def test_what_the_jail_refuses_is_said_in_plain_words(warm: Warm, tmp_path: Path
         found = only(warm.inspect(tmp_path / "mine.py", text.encode(), target=target, jail=True))
         assert (found.code, found.line) == ("KT815", line)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_relative_imports_work_in_a_package(warm: Warm, tmp_path: Path, package: bool) -> None:
+    folder = tmp_path / "outer" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "tiles.py").write_text("ROWS = 8\n")
+    (tmp_path / "outer" / "names.py").write_text("LANES = 128\n")
+    if package:
+        (folder / "__init__.py").touch()
+        (tmp_path / "outer" / "__init__.py").touch()
+    text = "from .tiles import ROWS\nfrom ..names import LANES\n" + HEAD
+    text += "def make_args(): return (np.ones((ROWS, LANES), np.float32),)\n"
+    verdict = warm.inspect(folder / "mine.py", text.encode(), target="load", chips=("v5e",))
+    if package:
+        assert verdict.passed
+    else:
+        assert (only(verdict).code, only(verdict).line) == ("KT109", 1)
+        assert "__init__.py" in only(verdict).message
+
+
+BESIDE = """\
+import jax.numpy as jnp
+
+def kernel(x_ref, o_ref, sem):
+    {body}
+"""
+DRIVER = """\
+import jax, numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from bodies import kernel
+def run(x):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        scratch_shapes=[pltpu.SemaphoreType.REGULAR])(x)  # the call
+def make_args(): return (np.ones((8, 128), np.float32),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("o_ref[...] = x_ref[...] @ x_ref", "KT117"),
+        ("o_ref[0, 0] = x_ref[0, 0]", "KT505"),
+        ("x_ref[...] = x_ref[...] + 1", "KT331"),
+        ("o_ref[...] = x_ref[pl.ds(o_ref[0, 0].astype(int) * 0 + 4, 8)]", "KT402"),
+    ],
+)
+def test_lines_of_another_file_are_said_in_words(warm: Warm, tmp_path: Path, body: str, code: str) -> None:
+    """The kernel stands beside the file that is inspected, which has no line to show but that of the call."""
+    (tmp_path / "bodies.py").write_text("from jax.experimental import pallas as pl\n" + BESIDE.format(body=body))
+    stages: list[StageName] = ["load", "trace", "interpret", "structure", "hazards", "lower"]
+    verdict = warm.inspect(tmp_path / "mine.py", DRIVER.encode(), only=stages, chips=("v5e",))
+    found = next(f for f in findings(verdict) if f.code == code)
+    assert "line 5 of" in found.message and "bodies.py" in found.message
+    assert found.line in (None, 6, 7)
 
 
 def test_config_is_read_and_not_run() -> None:

@@ -100,12 +100,12 @@ def test_a_product_at_highest_precision_needs_no_note():
     assert not codes(lambda a, b: call(kernel, (128, 128))(a, b), a, a)
 
 
-def padded(kernel, n=200):
+def padded(kernel, n=200, m=8):
     def run(a):
         return call(kernel, (8, 128), grid=(2,), in_specs=[pl.BlockSpec((8, 128), lambda k: (0, k))],
                     out_specs=rows(lambda k: (0, 0)))(a)  # fmt: skip
 
-    return run, shape(8, n)
+    return run, shape(m, n)
 
 
 def test_partial_block_is_summed():
@@ -122,6 +122,7 @@ def test_partial_block_is_summed():
 
     found = only("KT339", *padded(summed))
     assert found.severity == "note" and "72" in found.message and "56" in found.message
+    assert "Dimension 1 of" in only("KT339", *padded(summed, m=12)).message  # the other one is ragged too
     assert "KT339" not in codes(*padded(summed, n=256))
     assert "KT339" not in codes(*padded(other_axis))
     assert "KT339" not in codes(*padded(masked))

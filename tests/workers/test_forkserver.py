@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tutor.ladder.endings import stuck_at, without_last_words
 from tutor.ladder.worker import BadAnswer, Worker, WorkerDied
 from tutor.protocol import Limits
 from tutor.wire import Attempt, Broken, Ended, Loaded, TraceJob
+from tutor.workers.confine import Turn, turns
+from tutor.workers.forkserver import is_over
 
 FORGERY = """
     from tutor.workers.frames import write_frame
@@ -57,6 +60,19 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.parametrize(
+    ("seconds", "queued", "over"), [(9, 0, False), (11, 0, True), (11, 2, False), (30, 15, True), (41, 40, True)]
+)
+def test_time_in_the_queue_for_a_core_does_not_count(monkeypatch, seconds: float, queued: float, over: bool):
+    monkeypatch.setattr("tutor.workers.confine.turns", lambda pid: [Turn(1.0, queued), Turn(0.0, 0.0)])
+    assert is_over(Limits(wall_seconds=10), 1, seconds) is over
+
+
+def test_the_queue_is_read_from_the_kernel():
+    assert max(turn.worked for turn in turns(os.getpid())) > 0
+    assert turns(2**22 + 1) == []
+
+
 async def test_a_run_answers_and_prints():
     async with worker() as server:
         got = await answers(server, "send(Loaded([], 1.5)); print('héllo'); print('err', file=sys.stderr)")
@@ -83,6 +99,20 @@ async def test_how_a_run_ends(code, how, detail):
         ended = await ending(server, code, wall_seconds=0.5 if how == "wall" else PATIENCE)
         assert (ended.how, ended.detail) == (how, detail)
         assert (await answers(server, "send(Loaded([], 0.0))"))[0] == Loaded([], 0.0), "the server must outlive it"
+
+
+async def test_a_run_that_works_is_told_from_one_that_waits():
+    async with worker() as server:
+        worked = await ending(server, "while True: pass", wall_seconds=1.0)
+        waited = await ending(server, "import time; time.sleep(60)", wall_seconds=1.0)
+        assert worked.busy > 0.5 > 0.1 > waited.busy
+
+
+async def test_a_run_whose_time_is_over_says_where_it_is():
+    async with worker() as server:
+        ended = await ending(server, "x = 1\nwhile True:\n    x = -x\n", wall_seconds=1.0)
+        assert stuck_at("before\n" + ended.printed, "<string>") in (2, 3)
+        assert without_last_words("before\n" + ended.printed) == "before\n"
 
 
 async def test_memory_that_no_limit_of_the_kernel_counts_is_watched():

@@ -11,18 +11,23 @@ import dataclasses
 import importlib
 import importlib.metadata
 import json
+import math
 import re
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import jax.export
-from jax._src import effects, flattree, source_info_util, xla_bridge
+import numpy as np
+from jax._src import effects, flattree, source_info_util, tpu_info, xla_bridge
 from jax._src.core import DropVar, Jaxpr, JaxprEqn, ShapedArray, Var
 from jax._src.core import Literal as Constant
 from jax._src.export import _export
@@ -33,6 +38,7 @@ from jax._src.named_sharding import UNSPECIFIED
 from jax._src.pallas import core as pallas_core
 from jax._src.pallas.mosaic import pipeline
 from jax._src.state import indexing
+from jax._src.state import primitives as state_primitives
 from jax._src.state import types as state_types
 from jaxlib.mlir import ir
 
@@ -41,10 +47,11 @@ from tutor.protocol import Space
 __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "OpenKernel", "OpenProgram",
     "Position", "TpuCall", "Var", "View", "access_transforms", "backends_started", "bind", "block_dim", "closed",
-    "constant", "fresh", "index_dims", "index_steps", "input_effect", "ir", "is_of_pipeline", "is_ref",
-    "is_remote_copy", "jaxpr_with", "mlir_modules", "more_scan_constants", "mosaic_modules", "name_kernels",
-    "new_shape", "operations", "outer_module", "position", "preload", "space", "target", "target_chip",
-    "unspecified_sharding", "versions", "view", "with_transforms", "without_kernels", "written_at",
+    "constant", "device_mesh", "fresh", "in_other_file", "index_dims", "index_steps", "input_effect", "ir",
+    "is_of_pipeline", "is_ref", "is_remote_copy", "is_users", "jaxpr_with", "mlir_modules", "more_scan_constants",
+    "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "read_of",
+    "space", "store_of", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
+    "without_kernels", "written_at", "written_elsewhere",
 ]  # fmt: skip
 
 sys.modules.setdefault("jaxlib.mlir.dialects.stable_mosaic", ModuleType("jaxlib.mlir.dialects.stable_mosaic"))
@@ -75,13 +82,36 @@ CHIPS: dict[str, Chip] = {
 }
 
 
-def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> AbstractContextManager[Any]:
+@contextmanager
+def target(device_kind: str = "TPU v5 lite", num_cores: int = 1) -> Iterator[None]:
     """The context in which a kernel is traced, interpreted, lowered and compiled.
 
     Without it, whatever asks for the chip (`sync_copy`, `emit_pipeline`, rank-1 blocks) finds a CPU and fails."""
+    _ask_for_the_target()
     device = jax.sharding.AbstractDevice(device_kind=device_kind, num_cores=num_cores, platform="tpu")
-    mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
-    return jax.sharding.use_abstract_mesh(mesh)  # type: ignore[no-any-return]
+    token = _TARGET.set(device)
+    try:
+        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
+            yield
+    finally:
+        _TARGET.reset(token)
+
+
+_TARGET: ContextVar[Any] = ContextVar("target", default=None)
+
+
+@cache
+def _ask_for_the_target() -> None:
+    """Let JAX find the target also inside `shard_map`, whose mesh of CPU devices stands in the place of what `target`
+    has set."""
+    kind, cores = tpu_info.get_device_kind, tpu_info.get_num_device_cores
+
+    def targeted() -> Any:
+        device = jax.sharding.get_abstract_mesh().abstract_device
+        return None if device is not None and device.platform == "tpu" else _TARGET.get()
+
+    tpu_info.get_device_kind = lambda: device.device_kind if (device := targeted()) else kind()
+    tpu_info.get_num_device_cores = lambda: device.num_cores if (device := targeted()) else cores()
 
 
 def target_chip(name: str) -> AbstractContextManager[Any]:
@@ -161,6 +191,20 @@ def outer_module(exported: jax.export.Exported) -> Iterator[Any]:
     with mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         yield hlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)
+
+
+def device_mesh(exported: jax.export.Exported, devices: Sequence[Any]) -> jax.sharding.Mesh:
+    """A mesh of `devices` with the axes of the program's own, which it was split over. JAX refuses another one."""
+    axes = {"device": len(devices)}
+    with outer_module(exported) as module:
+        for operation in module.body.operations:
+            if operation.operation.name == "sdy.mesh":
+                own = {name: int(size) for name, size in re.findall(r'"([^"]*)"=(\d+)', str(operation))}
+                if math.prod(own.values()) == len(devices):
+                    axes = own
+                    break
+    array = np.array(devices).reshape(tuple(axes.values()))
+    return jax.sharding.Mesh(array, tuple(axes))
 
 
 def operations(operation: Any) -> Iterator[Any]:
@@ -453,6 +497,27 @@ def position(eqn: JaxprEqn, file_name: str) -> Position | None:
     return None
 
 
+def written_elsewhere(eqn: JaxprEqn, file_name: str) -> tuple[str, int] | None:
+    """File and line where the equation was written, if that is code of a user's and not in `file_name`."""
+    frames = [f for f in source_info_util.user_frames(eqn.source_info.traceback) if is_users(f.file_name)]
+    if not frames or any(f.file_name == file_name for f in frames[:1]):
+        return None
+    return frames[0].file_name, frames[0].start_line
+
+
+def in_other_file(where: tuple[str, int] | None) -> str:
+    """A sentence on where code stands that is not in the file that is looked at; empty for None."""
+    return f" (This is line {where[1]} of `{'/'.join(Path(where[0]).parts[-2:])}`.)" if where else ""
+
+
+def is_users(file_name: str) -> bool:
+    """Whether a file is neither JAX's nor Python's own, nor ours."""
+    return source_info_util.is_user_filename(file_name) and not file_name.startswith(OURS)
+
+
+OURS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<")
+"""Where frames of the machinery lie: our package, Python's library, and what is no file."""
+
 # ---------------------------------------------------------------- refs and memory
 
 
@@ -603,12 +668,14 @@ def index_dims(transform: Any) -> tuple[Dim, ...] | None:
 
 class BlockDim(NamedTuple):
     """One dimension of a block: its size, whether it is squeezed out of the Ref, whether the index map counts elements
-    instead of blocks, and whether this reading knows the kind at all (it does not know gathers and bounded slices)."""
+    instead of blocks, whether they may reach into padding, and whether this reading knows the kind at all (it does not
+    know gathers and bounded slices)."""
 
     size: int
     squeezed: bool = False
     element: bool = False
     known: bool = True
+    padded: bool = False
 
 
 def block_dim(dim: Any) -> BlockDim:
@@ -619,7 +686,8 @@ def block_dim(dim: Any) -> BlockDim:
         case pallas_core.Blocked(size):
             return BlockDim(size)
         case pallas_core.Element(size):
-            return BlockDim(size, element=True, known=dim.padding == (0, 0))
+            padded = dim.padding != (0, 0)
+            return BlockDim(size, element=True, known=not padded, padded=padded)
         case int():
             return BlockDim(dim)
     return BlockDim(pallas_core.get_block_size(dim), known=False)
@@ -673,6 +741,24 @@ def _words(transform: Any) -> str:
 def fresh(var: Var, shape: tuple[int, ...] | None = None) -> Var:
     """A new variable of the same type, or of that dtype and this shape."""
     return Var(var.aval if shape is None else var.aval.update(shape=shape))
+
+
+def read_of(eqn: JaxprEqn, where: View, out: Var) -> JaxprEqn:
+    """A `get` in the place of `eqn`, of that part of a Ref."""
+    leaves, tree = jax.tree.flatten(where.raw)
+    return eqn.replace(
+        primitive=state_primitives.get_p, invars=[where.ref, *leaves], outvars=[out], params={"tree": tree},
+        effects={state_types.ReadEffect(where.ref)},
+    )  # fmt: skip
+
+
+def store_of(eqn: JaxprEqn, where: View, value: Atom) -> JaxprEqn:
+    """A `swap` in the place of `eqn`, which stores `value` to that part of a Ref and returns what was there."""
+    leaves, tree = jax.tree.flatten(where.raw)
+    return eqn.replace(
+        primitive=state_primitives.swap_p, invars=[where.ref, value, *leaves], params={"tree": tree},
+        effects={state_types.WriteEffect(where.ref)},
+    )  # fmt: skip
 
 
 def input_effect(effect: Any) -> Var | None:

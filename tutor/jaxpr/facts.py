@@ -165,6 +165,5 @@ def _splits(parts: KernelParts, grid: tuple[int | None, ...]) -> bool:
     adds are lowered as parallel ones."""
     if parts.primitive in KERNEL_PRIMITIVES[1:]:
         return len(grid) > 0
-    own = dict(zip(parts.own_axes, parts.semantics, strict=False))
-    parallel = [axis in parts.vmapped or own.get(axis) == "parallel" for axis in range(len(grid))]
+    parallel = [s == "parallel" for s in parts.axis_semantics]
     return any(parallel) and parallel == sorted(parallel, reverse=True)

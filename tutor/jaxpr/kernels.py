@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, block_dim, closed, space
+from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, block_dim, closed, space, written
 from tutor.jaxpr.equations import Atom
 from tutor.protocol import Space
 
@@ -17,7 +17,8 @@ KERNEL_PRIMITIVES = ("pallas_call", "mpmd_map")
 class Mapping:
     """How one input or output is cut into blocks. `block_shape` has one entry for each array dimension (None where
     the dimension is squeezed); `sizes` has 1 there. `element` marks dimensions whose index counts elements, not blocks.
-    Where `known` is false (gathers, bounded slices), nothing may be concluded about positions."""
+    Where `known` is false (gathers, bounded slices), nothing may be concluded about positions. `padded`: blocks may
+    reach over the array's edge into padding (`pl.Element`)."""
 
     origin: str
     block_shape: tuple[int | None, ...]
@@ -28,6 +29,7 @@ class Mapping:
     dtype: Any
     space: Space
     index_map: Jaxpr
+    padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,23 @@ class KernelParts:
         return tuple(axis for axis in range(len(self.grid)) if axis not in self.vmapped)
 
     @property
+    def axis_semantics(self) -> tuple[str, ...]:
+        """What `dimension_semantics` says of every axis of the grid. Those that `jax.vmap` adds are lowered as parallel
+        ones. Empty where nothing is said and nothing added."""
+        own = iter(self.semantics)
+        axes = range(len(self.grid)) if self.semantics or self.vmapped else ()
+        return tuple("parallel" if axis in self.vmapped else next(own, "arbitrary") for axis in axes)
+
+    @property
     def aliased(self) -> dict[Var, Var]:
         """Input Ref -> the output Ref with which it shares a buffer."""
         refs = self.prefetch + self.inputs
         return {refs[i]: self.outputs[o] for i, o in self.aliases.items()}
+
+    def unchanged[T](self, values: Sequence[T | None]) -> tuple[T | None, ...]:
+        """What the operands hold, with None for those that the kernel itself writes: there it holds at first only."""
+        refs, changed = self.prefetch + self.inputs, written(self.jaxpr)
+        return tuple(None if ref in changed else value for ref, value in zip(refs, values, strict=False))
 
     def mapping(self, ref: Var) -> Mapping | None:
         """The blocks of an input or output."""
@@ -129,7 +144,18 @@ def _mapping(bm: Any) -> Mapping:
         dtype=bm.array_aval.dtype,
         space=space(bm.transformed_block_aval),
         index_map=closed(bm.index_map_jaxpr),
+        padded=any(d.padded for d in dims),
     )
+
+
+def with_semantics_of_all_axes(eqn: JaxprEqn, params: dict[str, Any]) -> dict[str, Any]:
+    """Kernel parameters whose `dimension_semantics` count the axes that `jax.vmap` put into the grid, which the
+    simulator of TPU memory expects. Lowering puts them in by itself."""
+    (parts, *more) = kernel_parts(eqn)
+    given: Any = params.get("compiler_params")
+    if more or not parts.vmapped or not hasattr(given, "dimension_semantics"):
+        return params
+    return params | {"compiler_params": replace(given, dimension_semantics=parts.axis_semantics)}
 
 
 def without_semantics(params: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Kernels made fit for the artifacts, where plain interpret mode is wrong or refuses through no fault of the learner.
 
-Three things, all on the kernel's jaxpr:
+All on the kernel's jaxpr:
 
 - `program_id` inside a branch, loop or scope has no meaning to interpret mode: it is read once, at the top, and handed
   down.
 - A Ref in HBM or ANY that aliases an output is one buffer with it on a TPU, and two in interpret mode: its uses become
   uses of the output.
+- A masked access with a constant index is refused: it becomes a plain one, where it stays inside its Ref.
 - Prints cannot be serialised: they are left out, in every body.
 - An input that only gives an output its first values (it is aliased, and the kernel never uses its Ref) is cut into
   the output's blocks: interpret mode pads both buffers alike then, where the last block reaches over the edge.
@@ -19,21 +20,26 @@ from typing import Any
 
 from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Var, closed, fresh
 from tutor.jaxpr.equations import Atom, Body, bodies
-from tutor.jaxpr.kernels import kernel_parts
+from tutor.jaxpr.kernels import kernel_parts, with_semantics_of_all_axes
+from tutor.jaxpr.masked import without_mask
 from tutor.jaxpr.rebind import DEBUG_PRIMITIVES, Params, Rebinding
-from tutor.jaxpr.reshaped import without_reshaped_refs
-from tutor.jaxpr.surgery import substituted, with_bodies, with_equations
+from tutor.jaxpr.reshaped import without_reshaped_ref
+from tutor.jaxpr.surgery import rewritten, substituted, with_bodies, with_equations
 
 type GridQuery = tuple[str, int]
 """`program_id` or `num_programs`, and the axis."""
 
 
 def for_interpret(eqn: JaxprEqn) -> Params:
-    """The parameters of a kernel equation for plain interpret mode: all three rewritings."""
+    """The parameters of a kernel equation for plain interpret mode: all of these rewritings."""
     merged = iter(
         {i: o for i, o in parts.aliased.items() if i in parts.inputs and _off_chip(i)} for parts in kernel_parts(eqn)
     )
-    return _first_values(_rewritten(eqn, lambda jaxpr: hoisted(_Rewriting(next(merged)).body(jaxpr))), eqn)
+
+    def plain(jaxpr: Jaxpr) -> Jaxpr:
+        return hoisted(_Rewriting(next(merged)).body(rewritten(jaxpr, without_mask)))
+
+    return _first_values(_rewritten(eqn, plain), eqn)
 
 
 def for_lowering(eqn: JaxprEqn) -> Params:
@@ -42,8 +48,10 @@ def for_lowering(eqn: JaxprEqn) -> Params:
 
 
 def for_simulator(eqn: JaxprEqn) -> Params:
-    """The parameters of a kernel equation for the simulator of TPU memory: no reshaped Refs, where that can be."""
-    return _rewritten(eqn, without_reshaped_refs)
+    """The parameters of a kernel equation for the simulator of TPU memory: no reshaped Refs and no masks, where
+    that can be, and `dimension_semantics` for every axis."""
+    plain = _rewritten(eqn, lambda jaxpr: rewritten(rewritten(jaxpr, without_mask), without_reshaped_ref))
+    return with_semantics_of_all_axes(eqn, plain)
 
 
 CPU_ARTIFACT = Rebinding(True, debug=False, kernel=for_interpret)

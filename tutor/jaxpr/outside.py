@@ -187,7 +187,8 @@ class _Flow:
             self.program.kernels.append(
                 KernelCall(
                     node, parts, _grid(eqn.params, i, parts), node.place,
-                    tuple(self.source(v) for v in parts.operands), tuple(self.value(v) for v in parts.operands),
+                    tuple(self.source(v) for v in parts.operands),
+                    parts.unchanged([self.value(v) for v in parts.operands]),
                     tuple(ref for atom, ref in refs if is_ref(atom) and ref in changed),
                 )
             )  # fmt: skip

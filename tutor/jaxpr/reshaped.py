@@ -7,37 +7,20 @@ is left as it is, for it would have to read what nothing may have written; and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import jax
 from jax import lax
 
-from tutor.jaxpr.compat import Dim, Jaxpr, JaxprEqn, access_transforms, fresh, index_dims, new_shape, with_transforms
-from tutor.jaxpr.equations import Atom, bodies
-from tutor.jaxpr.surgery import substituted, with_bodies, with_equations
+from tutor.jaxpr.compat import Dim, JaxprEqn, access_transforms, fresh, index_dims, new_shape, with_transforms
+from tutor.jaxpr.surgery import equations_of
 
 type _Step = tuple[int, ...] | tuple[Dim, ...]
 """A new shape, or an index step."""
 
 
-def without_reshaped_refs(jaxpr: Jaxpr, *, scope: bool = False) -> Jaxpr:
-    """The kernel body with its accesses through reshaped Refs made plain, in every nested body."""
-    eqns: list[JaxprEqn] = []
-    for eqn in jaxpr.eqns:
-        inner = bodies(eqn)
-        if inner and all(body.role != "other" for body in inner):
-            plain = [without_reshaped_refs(body.jaxpr, scope=body.role == "scope") for body in inner]
-            eqns.append(
-                with_bodies(eqn, plain) if any(p is not b.jaxpr for p, b in zip(plain, inner, strict=True)) else eqn
-            )
-        else:
-            eqns += _plain(eqn)
-    same = len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True))
-    return jaxpr if same else with_equations(jaxpr, eqns, {}, scope=scope)
-
-
-def _plain(eqn: JaxprEqn) -> list[JaxprEqn]:
+def without_reshaped_ref(eqn: JaxprEqn) -> list[JaxprEqn]:
+    """The equations that do what `eqn` does without an access through a reshaped Ref, or `eqn` alone."""
     if eqn.primitive.name not in ("get", "swap"):
         return [eqn]
     transforms = access_transforms(eqn)
@@ -62,7 +45,7 @@ def _read(eqn: JaxprEqn, kept: Sequence[Any], steps: Sequence[_Step]) -> list[Ja
         return _shaped(whole, out.aval.shape)
 
     whole = _whole(eqn, kept)
-    return [whole, *_equations(value, [whole.outvars[0], *dynamic], out)]
+    return [whole, *equations_of(value, [whole.outvars[0], *dynamic], out)]
 
 
 def _store(eqn: JaxprEqn, kept: Sequence[Any], steps: Sequence[_Step]) -> list[JaxprEqn]:
@@ -71,10 +54,10 @@ def _store(eqn: JaxprEqn, kept: Sequence[Any], steps: Sequence[_Step]) -> list[J
     old = _whole(eqn, kept)
     shape = old.outvars[0].aval.shape
     value = fresh(old.outvars[0])
-    before = _equations(lambda stored: _shaped(stored, shape), [eqn.invars[1]], value)
+    before = equations_of(lambda stored: _shaped(stored, shape), [eqn.invars[1]], value)
     store = old.replace(invars=[old.invars[0], value, *old.invars[2:]])
     (out,) = eqn.outvars
-    after = _equations(lambda was: _shaped(was, out.aval.shape), [store.outvars[0]], out)
+    after = equations_of(lambda was: _shaped(was, out.aval.shape), [store.outvars[0]], out)
     return [*before, store, *after]
 
 
@@ -99,12 +82,3 @@ def _indexed(value: Any, dims: Sequence[Any], starts: Any) -> Any:
 def _shaped(value: Any, shape: Sequence[int]) -> Any:
     """`lax.reshape` makes no equation where the shape is that already, and here there must be one to name."""
     return lax.reshape_p.bind(value, new_sizes=tuple(shape), dimensions=None, sharding=None)
-
-
-def _equations(function: Callable[..., Any], atoms: Sequence[Atom], out: Any) -> list[JaxprEqn]:
-    """The equations of a pure function of one result, on these operands, with its result called `out`."""
-    traced = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in atoms)).jaxpr
-    same: dict[Any, Atom] = dict(zip(traced.invars, atoms, strict=True))
-    eqns = [substituted(eqn, same) for eqn in traced.eqns]
-    (result,) = traced.outvars
-    return [eqn.replace(outvars=[out if v is result else v for v in eqn.outvars]) for eqn in eqns]

@@ -6,8 +6,10 @@ serialise, so a rewritten body must carry exactly the effects of its equations. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import jax
 
 from tutor.jaxpr.compat import (
     Constant,
@@ -98,3 +100,28 @@ def with_equations(
     `scope` says that the jaxpr is a body of `run_scoped`, whose operands are its constants."""
     outvars = [v if isinstance(v, Constant) else same.get(v, v) for v in jaxpr.outvars]
     return jaxpr_with(closed(jaxpr), eqns, outvars, extra, scope=scope)
+
+
+def equations_of(function: Callable[..., Any], atoms: Sequence[Atom], out: Any) -> list[JaxprEqn]:
+    """The equations of a pure function of one result, on these operands, with its result called `out`."""
+    traced = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in atoms)).jaxpr
+    same: dict[Any, Atom] = dict(zip(traced.invars, atoms, strict=True))
+    eqns = [substituted(eqn, same) for eqn in traced.eqns]
+    (result,) = traced.outvars
+    return [eqn.replace(outvars=[out if v is result else v for v in eqn.outvars]) for eqn in eqns]
+
+
+def rewritten(jaxpr: Jaxpr, plain: Callable[[JaxprEqn], list[JaxprEqn]], *, scope: bool = False) -> Jaxpr:
+    """The jaxpr with `plain(eqn)` for each equation without bodies, in every nested body; itself if that changes
+    nothing."""
+    eqns: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        inner = bodies(eqn)
+        if inner and all(body.role != "other" for body in inner):
+            new = [rewritten(body.jaxpr, plain, scope=body.role == "scope") for body in inner]
+            same = all(n is body.jaxpr for n, body in zip(new, inner, strict=True))
+            eqns.append(eqn if same else with_bodies(eqn, new))
+        else:
+            eqns += plain(eqn)
+    same = len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True))
+    return jaxpr if same else with_equations(jaxpr, eqns, {}, scope=scope)

@@ -101,13 +101,18 @@ def _where(sheet: Sheet, mask: Array, what: str) -> tuple[str, str]:
         )
     never = (
         "Some blocks are never visited or never stored: check the grid and the output's index map, or start from an "
+        "array of zeros that is aliased to the output."
     )
-    never += "array of zeros that is aliased to the output."
-    if (edge := only_edge(mask, sheet.block)) is not None:
-        return (
-            f"{_capital(sheet.whose)} is {what} only at its end: {edge}.",
-            "The length is not a multiple of the block: use `pl.cdiv` for the grid, and mask the padding.",
+    if sheet.block is None:  # the kernel itself stores or copies the parts
+        never = (
+            "No store and no copy reaches that part in time: look at what is started and waited for. Copies that are "
+            "under way on one semaphore at the same time may arrive in any order."
         )
+    if (edge := only_edge(mask, sheet.block)) is not None:
+        where = f"{_capital(sheet.whose)} is {what} only at its end: {edge}."
+        if sheet.block is None:
+            return where, never
+        return where, "The length is not a multiple of the block: use `pl.cdiv` for the grid, and mask the padding."
     if sheet.block is not None and (found := whole_blocks(mask, sheet.block)) is not None:
         whole, total = found
         return f"{len(whole)} of {total} blocks of {sheet.whose} are {what}: {_blocks_text(whole)}.", never

@@ -9,6 +9,7 @@ import jax.export
 import numpy as np
 
 from tutor.findings import finding
+from tutor.jaxpr.compat import device_mesh
 from tutor.judge.compare import Comparison, compare
 from tutor.judge.given import truth
 from tutor.judge.scan import scan
@@ -82,7 +83,7 @@ def runner(exported: jax.export.Exported) -> Callable[[list[Array]], list[Array]
     count = exported.nr_devices
     if count == 1:
         return lambda inputs: [np.asarray(leaf) for leaf in jax.tree.leaves(call(*inputs))]
-    mesh = jax.sharding.Mesh(np.array(jax.devices()[:count]), ("device",))
+    mesh = device_mesh(exported, jax.devices()[:count])
     everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     wanted = exported.in_shardings_jax(mesh)
 

@@ -20,7 +20,7 @@ _DOING = {
 }
 
 
-_LAST_WORDS = re.compile(r"^Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!\n(?:Thread|Current thread|  File|\n)", re.MULTILINE)
+_LAST_WORDS = re.compile(r"^Stack \(most recent call first\):\n  File", re.MULTILINE)
 
 
 def without_last_words(printed: str) -> str:

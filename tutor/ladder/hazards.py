@@ -73,13 +73,14 @@ async def simulate_case(runs: Runs, traced: Tracing, case: CaseSpec, mode: Hazar
     job = HazardJob(runs.subject.attempt, case, mode, inputs, limits, runs.subject.chips[0])
     simulated, ended, refused = await _run(runs, job)
     can_wait = _can_wait(traced.facts[case.name])
-    if ended.how == "wall" and can_wait and not hangs:  # a starved machine stalls a run once; a real hang does it twice
+    busy = not hangs and _worked(ended)
+    if ended.how == "wall" and can_wait and not hangs and not busy:  # a machine stalls a run once; a real hang is twice
         simulated, ended, refused = await _run(runs, job)
     outcome.findings += refused
     if simulated is None:
-        slow = ended.how in ("wall", "cpu") and not can_wait
+        slow = ended.how in ("wall", "cpu") and (not can_wait or busy)
         if slow and runs.subject.given is not None and not runs.subject.may_hang:
-            # A kernel of the user's own may be large, and this one has nothing that could hang.
+            # A kernel of the user's own may be large, and this one has nothing that could hang, or did not wait.
             outcome.unavailable = (
                 f"the simulation had not come to an end after {limits.wall_seconds:.0f} seconds: give smaller arguments"
             )
@@ -98,6 +99,11 @@ async def simulate_case(runs: Runs, traced: Tracing, case: CaseSpec, mode: Hazar
     if simulated.outputs is not None and (given is None or given.expected is not None):
         await _compare(runs, traced, case, seed, mode, simulated.outputs, outcome)
     return outcome
+
+
+def _worked(ended: Ended) -> bool:
+    """Whether the run was at work for most of its time. One that hangs waits."""
+    return ended.busy > 0.2
 
 
 def _can_wait(facts: CaseFacts) -> bool:

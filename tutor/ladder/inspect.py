@@ -128,10 +128,11 @@ class Inspector:
         config = config_of(source)
         if isinstance(config, Finding):
             return stage_result("load", [config])
-        folder = str(Path(path).resolve().parent)
-        here = str(Path.cwd())
-        own = OwnFile(config, list(dict.fromkeys([folder, here])), here)
-        return Attempt(source, path, self.function, OwnFile(config, [folder]) if self.jail else own)
+        folder, here = Path(path).resolve().parent, str(Path.cwd())
+        package, root = package_of(folder)
+        own = OwnFile(config, list(dict.fromkeys([str(folder), here, str(root)])), here, package)
+        jailed = OwnFile(config, list(dict.fromkeys([str(folder), str(root)])), package=package)
+        return Attempt(source, path, self.function, jailed if self.jail else own)
 
     async def _show(self, folder: Path) -> None:
         """Start the jail anew with this folder to be seen in it, unless it is seen already."""
@@ -165,6 +166,16 @@ def open_worker() -> Worker:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(STRANGE)}
     # -P, as `-m` would put the working directory first, where a file may be called as one of our modules is.
     return Worker("tutor.stage", (sys.executable, "-P", "-m", "tutor.stage"), environment)
+
+
+def package_of(folder: Path) -> tuple[str, Path]:
+    """The package that a folder is, by the `__init__.py` in it and above it, and the folder to import that from. What
+    is no package has an empty name, and is itself the place."""
+    names: list[str] = []
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(names), folder
 
 
 def config_of(source: bytes) -> dict[str, ConfigValue] | Finding:

@@ -15,8 +15,8 @@ from tutor.jaxpr.facts import case_facts
 from tutor.jaxpr.normalise import CPU_ARTIFACT, TPU_ARTIFACT
 from tutor.protocol import Finding
 from tutor.stage.explain.lowering import explain_lowering
-from tutor.stage.explain.table import RAW_LIMIT, clean, first_line
-from tutor.stage.refusals import cpu_cannot_run, not_for_interpret
+from tutor.stage.explain.table import RAW_LIMIT, clean
+from tutor.stage.refusals import cpu_cannot_run, interpret_refused
 from tutor.stage.tracing import Trace
 from tutor.wire import Artifact
 
@@ -46,13 +46,9 @@ def export(trace: Trace, platform: Platform, text: str, path: str) -> Artifact:
                 problem = _host_callback(called_back, error, name)
         elif called_back is not None:
             problem = _host_callback(called_back, error, name)
-        elif cannot := not_for_interpret(error, trace.jaxpr):
-            return Artifact(name, platform, None, [], time.monotonic() - began, unavailable=cannot)
         else:
-            said = first_line(str(error))
-            message = f"Interpret mode stopped before it could run the kernel, with {type(error).__name__}: {said}."
-            hint = "Read JAX's message below. What `lower` and `structure` say may name the cause."
-            problem = finding("KT205", message, raw=clean(str(error))[:RAW_LIMIT], case=name, hint=hint)
+            cannot = interpret_refused(error, trace.jaxpr)
+            return Artifact(name, platform, None, [], time.monotonic() - began, unavailable=cannot)
         return Artifact(name, platform, None, [problem], time.monotonic() - began)
     mosaic = "\n".join(compat.mosaic_modules(exported)) if platform == "tpu" else None
     return Artifact(name, platform, data, [], time.monotonic() - began, mosaic=mosaic)

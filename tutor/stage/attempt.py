@@ -43,6 +43,8 @@ def load_module(attempt: Attempt) -> ModuleType:
         raise CannotLoad(finding("KT101", message, raw=f"{type(error).__name__}: {error}")) from None
     module = ModuleType(MODULE)
     module.__file__ = attempt.path
+    if attempt.own is not None and attempt.own.package:
+        module.__package__ = attempt.own.package
     sys.modules[MODULE] = module
     lines = text.splitlines(keepends=True)
     linecache.cache[attempt.path] = (len(text), None, lines, attempt.path)  # tracebacks show the judged text

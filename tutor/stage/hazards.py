@@ -18,16 +18,16 @@ import numpy as np
 from jax.experimental.pallas import tpu as pltpu
 
 from tutor.findings import finding
-from tutor.jaxpr.compat import space, target
+from tutor.jaxpr.compat import space, target_chip
 from tutor.jaxpr.kernels import KernelParts, kernel_parts
 from tutor.jaxpr.normalise import for_simulator
 from tutor.jaxpr.rebind import CannotRebind, Rebinding, kernels
 from tutor.protocol import Finding, Kernel, Operand, Role
 from tutor.stage.explain.buffers import names_of
 from tutor.stage.explain.safely import readable
-from tutor.stage.explain.simulator import explain_simulator, is_refusal
+from tutor.stage.explain.simulator import explain_simulator, is_its_own_fault, is_refusal, own_fault
 from tutor.stage.listening import Heard, listening
-from tutor.stage.refusals import refused_for_alias
+from tutor.stage.refusals import simulator_refused
 from tutor.wire import HazardMode
 
 WORK_LIMIT = 512
@@ -66,23 +66,33 @@ def parameters(mode: HazardMode) -> pltpu.InterpretParams:
 
 
 def simulate(
-    jaxpr: Any, arrays: Sequence[Any], mode: HazardMode, text: str, path: str, *, heard: Heard | None = None
+    jaxpr: Any,
+    arrays: Sequence[Any],
+    mode: HazardMode,
+    text: str,
+    path: str,
+    *,
+    chip: str = "v5e",
+    own: bool = False,
+    heard: Heard | None = None,
 ) -> Simulation:
     """Evaluate a traced attempt with every kernel in the simulator.
 
-    `arrays` are the jaxpr's inputs, flat and in order; `text` is the attempt's source and `path` its file name. `heard`
+    `arrays` are the jaxpr's inputs, flat and in order; `text` is the attempt's source and `path` its file name; `chip`
+    is the one that was traced for. `own`: it is a file of the user's own, with which the simulator's faults are not
+    held against the kernel (an attempt at an exercise could provoke them). `heard`
     is what `listening()` hears around this call and around the trace, where copies that are never started are told;
     without it only this call is listened to. What the program did wrong never raises; errors of ours do."""
     if heard is None:
         with listening() as heard:
-            return simulate(jaxpr, arrays, mode, text, path, heard=heard)
+            return simulate(jaxpr, arrays, mode, text, path, chip=chip, own=own, heard=heard)
     # Only two cores need to know which axes are parallel; otherwise the simulator refuses orders that are fine.
     rebinding = Rebinding(parameters(mode), semantics=mode == "two_cores", kernel=for_simulator)
     names = names_of([_operands(part) for kernel in kernels(jaxpr) for part in kernel_parts(kernel.eqn)])
     outputs: list[np.ndarray[Any, Any]] | None = None
     raised: BaseException | None = None
     try:
-        with target():
+        with target_chip(chip):
             results = jax.jit(rebinding.as_function(jaxpr))(*arrays)
             outputs = [np.asarray(r) for r in jax.block_until_ready(results)]
     except MemoryError:
@@ -96,8 +106,10 @@ def simulate(
     if raised is not None and first is not None and (isinstance(raised, CannotRebind) or is_refusal(first)):
         why = f"The simulator cannot run this kernel: {_last_line(first)}"
         return Simulation(None, [], heard.printed(), unavailable=why)
-    if raised is not None and first is not None and (cannot := refused_for_alias(first, jaxpr)):
+    if raised is not None and first is not None and (cannot := simulator_refused(first, jaxpr)):
         return Simulation(None, [], heard.printed(), unavailable=cannot)
+    if own and raised is not None and first is not None and is_its_own_fault(first):
+        return Simulation(None, [], heard.printed(), unavailable=own_fault(first))
     findings = explain_simulator(first if raised is not None else None, heard.records(), text, path, names)
     return Simulation(outputs, findings, heard.printed())
 

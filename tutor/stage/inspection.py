@@ -240,6 +240,13 @@ def _in_own_words(found: Finding, own: OwnFile) -> Finding:
         return msgspec.structs.replace(found, hint=hint)
     if found.code != "KT109":
         return found
+    if "relative import" in (found.raw or ""):
+        message = (
+            "The file imports from the package that it is in, but its folder is none: there is no `__init__.py` in it, "
+            "or the import goes up too far."
+        )
+        hint = "Add the `__init__.py`, or import by the module's full name from the working directory."
+        return msgspec.structs.replace(found, message=message, hint=hint)
     missing = re.search(r"No module named '([^']*)'", found.raw or "")
     name = f"`{missing[1]}`" if missing else "one of its modules"
     if own.folder is not None:

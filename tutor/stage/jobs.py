@@ -135,7 +135,10 @@ def _hazards(job: HazardJob, send: Send) -> None:
             said = [too_big_finding(cannot)]
             send(Simulated(job.case.name, job.mode, None, said, "", time.monotonic() - began, unavailable=cannot))
             return
-        outcome = simulate(traced.jaxpr, inputs, job.mode, text, job.attempt.path, heard=heard)
+        outcome = simulate(
+            traced.jaxpr, inputs, job.mode, text, job.attempt.path,
+            chip=traced.chip, own=job.attempt.own is not None, heard=heard,
+        )  # fmt: skip
     outputs = None
     if outcome.outputs is not None:
         outputs = pack({f"out{i}": array for i, array in enumerate(outcome.outputs)})

@@ -30,7 +30,10 @@ def cpu_cannot_run(jaxpr: compat.Jaxpr) -> str | None:
             return "interpret mode has no copies to another device"
         inner = [body.jaxpr for body in bodies(eqn)]
         if name in KERNEL_PRIMITIVES:
-            inner += [parts.jaxpr for parts in kernel_parts(eqn)]
+            kernel = kernel_parts(eqn)
+            if any(set(parts.prefetch) & compat.written(parts.jaxpr) for parts in kernel):
+                return "interpret mode forgets from step to step what is written to a scalar-prefetch Ref"
+            inner += [parts.jaxpr for parts in kernel]
         for body in inner:
             if cannot := cpu_cannot_run(body):
                 return cannot
@@ -68,20 +71,40 @@ def refused_for_alias(error: BaseException, jaxpr: compat.Jaxpr) -> str | None:
     )
 
 
-def not_for_interpret(error: BaseException, jaxpr: compat.Jaxpr) -> str | None:
-    """Why interpret mode stopped, if it says itself that it cannot do such a thing; else None."""
-    if (cannot := refused_for_alias(error, jaxpr)) is not None:
-        return cannot
-    if not isinstance(error, NotImplementedError):
+def simulator_refused(error: BaseException, jaxpr: compat.Jaxpr) -> str | None:
+    """Why the simulator stopped, if it is for something that a TPU does; else None."""
+    return refused_for_alias(error, jaxpr) or _refused_for_padding(error, jaxpr)
+
+
+def _refused_for_padding(error: BaseException, jaxpr: compat.Jaxpr) -> str | None:
+    """The simulator looks for a window of `pl.Element(size, padding)` in the array as it is without padding."""
+    said = re.search(_OUTSIDE, "\n".join(str(link) for link in chain(error)))
+    every = [parts for kernel in kernels(jaxpr) for parts in kernel_parts(kernel.eqn)]
+    padded = {n for parts in every for ref, n in parts.names.items() if (m := parts.mapping(ref)) and m.padded}
+    if said is None or said["name"] not in padded:
         return None
-    return f"interpret mode cannot run this kernel: {first_line(str(error))}"
+    return f"the blocks of `{said['name']}` are windows with padding (`pl.Element`), which the simulator does not know"
+
+
+def interpret_refused(error: BaseException, jaxpr: compat.Jaxpr) -> str:
+    """Why interpret mode stopped before it could run anything. What was traced is a kernel: where `lower` takes it,
+    the refusal is interpret mode's own, and where it does not, `lower` says what is wrong."""
+    cannot = refused_for_alias(error, jaxpr)
+    return cannot or f"interpret mode cannot run this kernel: {type(error).__name__}: {first_line(str(error))}"
 
 
 def _begins_inside(text: str) -> bool:
     """Whether the simulator says that a block is outside although it begins inside the array."""
-    said = re.search(r"Out-of-bounds block index .* for output .*: reading \[(.*)\] but .* has shape \((.*)\)", text)
-    if said is None:
+    said = re.search(_OUTSIDE, text)
+    if said is None or said["side"] != "output":
         return False
-    begins = [int(n) for n in re.findall(r"slice\((-?\d+),", said[1])]
-    lengths = [int(n) for n in re.findall(r"\d+", said[2])]
+    begins = [int(n) for n in re.findall(r"slice\((-?\d+),", said["range"])]
+    lengths = [int(n) for n in re.findall(r"\d+", said["shape"])]
     return len(begins) == len(lengths) and all(0 <= b < n for b, n in zip(begins, lengths, strict=True))
+
+
+_OUTSIDE = (
+    r"Out-of-bounds block index .* for (?P<side>\w+) \"?(?P<name>\w*).*: reading \[(?P<range>.*)\] "
+    r"but .* has shape \((?P<shape>.*)\)"
+)
+"""What the simulator says of a block that is not inside its array."""

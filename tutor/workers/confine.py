@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -9,6 +10,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from tutor.protocol import Limits, Tier
 from tutor.workers import landlock, seccomp
@@ -95,6 +97,24 @@ def die_with_parent(parent: int) -> None:
 def become_subreaper() -> None:
     """Orphans of a run become children of this server, so that it can find and kill them."""
     _on_linux(PR_SET_CHILD_SUBREAPER, 1)
+
+
+class Turn(NamedTuple):
+    """What the kernel says of one thread: seconds on a core, and seconds in the queue for one."""
+
+    worked: float
+    queued: float
+
+
+def turns(pid: int) -> list[Turn]:
+    """The turns of each thread of a process; empty where the kernel does not say. A machine with too much to do keeps a
+    process in the queue, which is not its fault."""
+    found: list[Turn] = []
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            worked, queued, *_ = (thread / "schedstat").read_text().split()
+            found.append(Turn(int(worked) / 1e9, int(queued) / 1e9))
+    return found
 
 
 def resident_bytes(pid: int) -> int:

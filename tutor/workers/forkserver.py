@@ -43,8 +43,12 @@ Send = Callable[[Body], None]
 Handler = Callable[[Job, Send], None]
 
 WATCH_SECONDS = 0.1
+PATIENCE = 4
+"""So many times its wall limit a run may take on a machine that keeps it waiting for a core."""
 LAST_WORDS_SECONDS = 0.3
-"""So long before its wall limit a run says on stderr where it is."""
+LAST_WORDS_SIGNAL = signal.SIGUSR1
+"""On this a run says on stderr where it is, and so long it has for that, when its time is over. (By a signal, since
+Python's own alarm reads the frames of other threads while they run, which has ended runs that were at work.)"""
 FILES, FILES_BYTES = 100, 64 << 20
 """What a run leaves behind and is removed at once."""
 LIMIT_EXIT = 77
@@ -70,6 +74,11 @@ class Run:
     received: int = 0
     printed: bytearray = field(default_factory=bytearray)
     how: How | None = None
+    asked: float | None = None
+    """When it was asked for its last words."""
+    middle: tuple[float, float] = (0.0, 0.0)
+    """When half of its time was over, and what `_worked` was then."""
+    busy: float = 0.0
 
 
 def serve(handler: Handler, hello: Hello, jail: Jail | None = None) -> None:
@@ -229,10 +238,18 @@ class Server:
         if look:
             self._looked = now
         for run in self._runs.values():
-            if run.how is None and now - run.began > run.limits.wall_seconds:
+            if run.how is None and is_over(run.limits, run.pid, now - run.began):
+                if run.asked is None:
+                    run.asked, run.busy = now, (_worked(run) - run.middle[1]) / (now - run.middle[0])
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(run.pid, LAST_WORDS_SIGNAL)
+                if now - run.asked < LAST_WORDS_SECONDS:
+                    continue
                 run.how = "wall"
             elif run.how is None and look:
                 run.how = _uses_too_much(run)
+                if now - run.began < run.limits.wall_seconds / 2:
+                    run.middle = now, _worked(run)
             else:
                 continue
             if run.how is not None:
@@ -262,7 +279,7 @@ class Server:
         how, detail = _how_it_ended(run, status or 0)
         printed = run.printed.decode("utf-8", "backslashreplace")
         with contextlib.suppress(EOFError):
-            self._say(Ended(id=run.id, how=how, detail=detail, printed=printed, seconds=time.monotonic() - run.began))
+            self._say(Ended(run.id, how, detail, printed, time.monotonic() - run.began, run.busy))
 
     def _remove(self, home: Path) -> None:
         """Remove a run's home. Where that takes long, a child does it, so that no other run has to wait."""
@@ -295,6 +312,22 @@ class Server:
                     os.waitpid(pid, os.WNOHANG)
 
 
+def _worked(run: Run) -> float:
+    """Seconds that a run's threads, all together, have been on a core or in the queue for one."""
+    return sum(turn.worked + turn.queued for turn in confine.turns(run.pid))
+
+
+def is_over(limits: Limits, pid: int, seconds: float) -> bool:
+    """Whether a run has had its wall time. What it spent in the queue for a core does not count, up to a bound."""
+    allowed = limits.wall_seconds
+    if seconds <= allowed:
+        return False
+    return (
+        seconds > PATIENCE * allowed
+        or seconds - max((turn.queued for turn in confine.turns(pid)), default=0.0) > allowed
+    )
+
+
 def _remove_home(home: Path) -> None:
     with contextlib.suppress(OSError):
         remove(home)
@@ -320,8 +353,8 @@ def _child(handler: Handler, data: bytes, jail: Jail, home: Path, server: int, r
     try:
         job = msgspec.msgpack.decode(data, type=Job)
         limits = job.limits
+        faulthandler.register(LAST_WORDS_SIGNAL, all_threads=False)
         confine.confine(limits, jail, home, server, {replies}, output)
-        faulthandler.dump_traceback_later(max(limits.wall_seconds - LAST_WORDS_SECONDS, 0.1))
 
         def send(body: Body) -> None:
             write_frame(replies, msgspec.msgpack.encode(body))

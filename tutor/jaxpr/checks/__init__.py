@@ -36,14 +36,16 @@ def kernel_views(jaxpr: Jaxpr, values: Mapping[int, Array] | None, file_name: st
     Left out are kernels of several bodies that run side by side: what one of them misses, another may do."""
     jaxpr = closed(jaxpr)
     flow = Flow.of(jaxpr)
-    for eqn, operands in known_operands(jaxpr, values or {}):
+    for eqn, around, operands in known_operands(jaxpr, values or {}):
+        written = (position(e, file_name) for e in (eqn, *reversed(around)))
+        place = next(filter(None, written), None)
         side_by_side = kernel_parts(eqn)
         for parts in side_by_side if len(side_by_side) == 1 else ():
             dynamic = len(eqn.invars) - len(parts.operands)
-            tables = operands[dynamic : dynamic + len(parts.prefetch)]
+            tables = parts.unchanged(operands[dynamic : dynamic + len(parts.prefetch)])
             known = {v: t for v, t in zip(parts.prefetch, tables, strict=True) if t is not None}
             fates = tuple(fate(flow, v) for v in eqn.outvars)
-            yield KernelView(eqn, parts, position(eqn, file_name), walk(parts, file_name, known), tables, fates)
+            yield KernelView(eqn, parts, place, walk(parts, file_name, known), tables, fates)
 
 
 def look(

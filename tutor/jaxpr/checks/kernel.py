@@ -11,7 +11,7 @@ import numpy as np
 from tutor.findings import finding
 from tutor.jaxpr.checks.outer import Fate
 from tutor.jaxpr.checks.walk import Event, Walk
-from tutor.jaxpr.compat import JaxprEqn, Position, Var, is_ref, space
+from tutor.jaxpr.compat import JaxprEqn, Position, Var, in_other_file, is_ref, space, written_elsewhere
 from tutor.jaxpr.flow import Flow
 from tutor.jaxpr.index_maps import block_indices
 from tutor.jaxpr.kernels import KernelParts, Mapping
@@ -75,8 +75,10 @@ class KernelView:
         ref: Var | None = None,
         hint: str | None = None,
     ) -> Finding:
-        """A finding at the event's line, or at the kernel's call."""
+        """A finding at the event's line, or at the kernel's call. A line of another file is said in words."""
         place = (event.place if event else None) or self.place
+        if event is not None and event.place is None:
+            message += in_other_file(written_elsewhere(event.eqn, self.walk.file_name))
         line, column = (place.line, place.column) if place else (None, None)
         name = self.walk.name(ref) if ref is not None else None
         return finding(code, message, severity=severity, line=line, column=column, ref=name, hint=hint)

@@ -11,6 +11,7 @@ from tutor.jaxpr.checks.kernel import KernelView
 from tutor.jaxpr.checks.walk import Event
 from tutor.jaxpr.compat import Constant, Dim, Var, View, is_ref, space
 from tutor.jaxpr.flow import Use
+from tutor.jaxpr.nest import WINDOW
 from tutor.jaxpr.scalars import Value
 from tutor.protocol import Finding
 
@@ -41,18 +42,30 @@ def off_chip_ref_is_indexed(kernel: KernelView) -> Iterator[Finding]:
 
 
 def prefetch_ref_is_written(kernel: KernelView) -> Iterator[Finding]:
-    """KT337. Scalar-prefetch Refs hold the arguments of index maps, which have been read ahead; they are read-only."""
-    for ref in kernel.parts.prefetch:
+    """KT337. Index maps read a scalar-prefetch Ref ahead of the steps, so a write to it comes too late for some of
+    them. One that no index map reads is SMEM like any other; kernels do keep running values there."""
+    for number, ref in enumerate(kernel.parts.prefetch):
         for event in _writes(kernel, ref)[:1]:
+            name, steers = kernel.walk.name(ref), _steers(kernel, number)
             yield kernel.say(
                 "KT337",
-                f"{kernel.walk.name(ref)} is a scalar-prefetch Ref and is written here. Index maps of later "
-                f"steps may have "
-                "read it already, so what a write does is not defined.",
+                f"{name} is a scalar-prefetch Ref and is written here. Index maps read it, and those of later steps "
+                "may have read it already, so which blocks they mean is not defined."
+                if steers
+                else f"{name} is a scalar-prefetch Ref and is written here. No index map reads it, so it is SMEM that "
+                "keeps its value from step to step; the array outside stays as it was.",
+                severity="error" if steers else "note",
                 event=event,
                 ref=ref,
                 hint="Keep running values in an SMEM scratch.",
             )
+
+
+def _steers(kernel: KernelView, number: int) -> bool:
+    """Whether an index map uses the scalar-prefetch Ref of that number. These Refs are its last inputs."""
+    maps = [mapping.index_map for mapping in kernel.parts.mappings]
+    tables = [(jaxpr, jaxpr.invars[len(kernel.parts.grid) :][number]) for jaxpr in maps]
+    return any(table in eqn.invars for jaxpr, table in tables for eqn in jaxpr.eqns)
 
 
 def input_is_stored_to(kernel: KernelView) -> Iterator[Finding]:
@@ -126,25 +139,40 @@ def read_before_write(kernel: KernelView) -> Iterator[Finding]:
         event = _first_read(kernel, ref)
         if event is None:
             continue
-        name = kernel.walk.name(ref)
-        never = not _writes(kernel, ref)
+        name, never = kernel.walk.name(ref), not _writes(kernel, ref)
+        if name.endswith(WINDOW):
+            yield _nothing_in_the_window(kernel, event, ref, never)
+            continue
         kind = "output window" if ref in kernel.parts.outputs else "scratch"
         yield kernel.say(
             "KT332",
             f"{name} is read here and nothing ever writes to it."
             if never
             else f"At {kernel.step(0)} {name} is read here before anything was written to it. A fresh {kind} is "
-            f"not zero: it "
-            "holds whatever was in that memory before"
+            "not zero: it holds whatever was in that memory before"
             + (", also when the output aliases an input." if ref in kernel.parts.aliased.values() else "."),
             event=event,
             ref=ref,
             hint="If a copy should fill it: pltpu.make_async_copy only describes one; call .start() and .wait() on it."
             if never
             else f"Give {name} its first value before the first read, for example under "
-            f"pl.when(pl.program_id(axis) == 0) "
-            "for each axis that it accumulates over.",
+            "pl.when(pl.program_id(axis) == 0) for each axis that it accumulates over.",
         )
+
+
+def _nothing_in_the_window(kernel: KernelView, event: Event, ref: Var, never: bool) -> Finding:
+    """KT332 for a window of `emit_pipeline`, which the learner has no name for."""
+    array = kernel.walk.name(ref).removesuffix(WINDOW)
+    when = "never stores to it" if never else "has not stored to it by then"
+    return kernel.say(
+        "KT332",
+        f"The pipeline uses its window of {array} at {kernel.step(0)}, and the body {when}. A fresh "
+        "window is not zero: it holds whatever was in that memory before.",
+        event=event,
+        ref=ref,
+        hint=f"Store to the block of {array} in the body of the pipeline, before it is read or copied out: look at the "
+        "condition round the store, and at the step that first adds to it.",
+    )
 
 
 def _first_read(kernel: KernelView, ref: Var) -> Event | None:

@@ -146,10 +146,10 @@ def partial_block_is_summed(kernel: KernelView) -> Iterator[Finding]:
         kept = [i for i, size in enumerate(mapping.block_shape) if size is not None]
         padded = [i for i, axis in enumerate(kept) if mapping.array_shape[axis] % mapping.sizes[axis]]
         for event in kernel.walk.of(ref) if padded else ():
-            summed = _sums_over(kernel, event, frozenset(padded))
-            if summed is None:
+            summed = [i for i in padded if _sums_over(kernel, event, i) is not None]
+            if not summed:
                 continue
-            axis = kept[padded[0]]
+            axis = kept[summed[0]]
             size, block = mapping.array_shape[axis], mapping.sizes[axis]
             yield kernel.say(
                 "KT339",
@@ -168,11 +168,12 @@ def partial_block_is_summed(kernel: KernelView) -> Iterator[Finding]:
             break
 
 
-def _sums_over(kernel: KernelView, event: Event, padded: frozenset[int]) -> JaxprEqn | None:
-    """The equation that sums a padded dimension of what was loaded, with no `where` on the way."""
+def _sums_over(kernel: KernelView, event: Event, dimension: int) -> JaxprEqn | None:
+    """The equation that sums this dimension of what was loaded, with no `where` on the way."""
     op = event.op
     if op is None or op.kind != "load" or op.mask is not None or not op.view.whole:
         return None
+    padded = frozenset({dimension})
     dims: dict[Var, frozenset[int]] = {event.eqn.outvars[0]: padded}
     found: list[JaxprEqn] = []
 

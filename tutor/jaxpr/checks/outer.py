@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -37,9 +37,17 @@ def _leaves(use: Use) -> bool:
     return use.eqn is not None and use.eqn.primitive.name not in KEEPS_ALL
 
 
+class Called(NamedTuple):
+    """A kernel equation, the equations whose bodies it is in (outermost first), and its operands where known."""
+
+    eqn: JaxprEqn
+    around: tuple[JaxprEqn, ...]
+    operands: tuple[Array | None, ...]
+
+
 def known_operands(
     jaxpr: Jaxpr, values: Mapping[int, Array], constants: Mapping[Var, Array] | None = None
-) -> Iterator[tuple[JaxprEqn, tuple[Array | None, ...]]]:
+) -> Iterator[Called]:
     """Every kernel equation with the arrays that its operands are known to be.
 
     `values` are concrete entry arguments by flat position. Layout and dtype changes are followed, nothing else is."""
@@ -47,27 +55,27 @@ def known_operands(
     env: dict[Var, Array] = dict(constants or {})
     env.update({v: np.asarray(c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if _is_array(c)})
     env.update({jaxpr.invars[i]: np.asarray(a) for i, a in values.items() if i < len(jaxpr.invars)})
-    yield from _known(jaxpr, env)
+    yield from _known(jaxpr, env, ())
 
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or type(value).__name__ == "ArrayImpl"
 
 
-def _known(jaxpr: Jaxpr, env: dict[Var, Array]) -> Iterator[tuple[JaxprEqn, tuple[Array | None, ...]]]:
+def _known(jaxpr: Jaxpr, env: dict[Var, Array], around: tuple[JaxprEqn, ...]) -> Iterator[Called]:
     def read(atom: Atom) -> Array | None:
         return np.asarray(atom.val) if isinstance(atom, Constant) else env.get(atom)
 
     for eqn in jaxpr.eqns:
         operands = tuple(read(v) for v in eqn.invars)
         if eqn.primitive.name in KERNEL_PRIMITIVES:
-            yield eqn, operands
+            yield Called(eqn, around, operands)
             continue
         for body in bodies(eqn):
             inner = {v: a for v, o in body.outer.items() if (a := read(o)) is not None and a.shape == v.aval.shape}
             constants = zip(body.jaxpr.constvars, body.jaxpr.consts, strict=True)
             inner.update({v: np.asarray(c) for v, c in constants if _is_array(c)})
-            yield from _known(body.jaxpr, inner)
+            yield from _known(body.jaxpr, inner, (*around, eqn))
             if body.role == "call":
                 outs = zip(eqn.outvars, body.jaxpr.outvars, strict=False)
                 env.update({o: inner[v] for o, v in outs if isinstance(v, Var) and v in inner})

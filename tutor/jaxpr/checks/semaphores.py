@@ -65,10 +65,12 @@ def balance(kernel: KernelView) -> Iterator[Finding]:
         never_taken = [u for u in gives if not any(_may_meet(u, t) for t in takes) and u.event.possible()]
         if never_given:
             yield _nothing_to_wait_for(kernel, semaphore, never_given[0])
-        elif never_taken:
+            continue
+        if never_taken:
             yield _never_waited(kernel, semaphore, never_taken[0])
-        elif all(u.exact for u in semaphore.uses) and not any(_remote(u.event) for u in semaphore.uses):
-            yield from _count(kernel, semaphore)
+        if all(u.exact for u in semaphore.uses) and not any(_remote(u.event) for u in semaphore.uses):
+            counted = _count(kernel, semaphore)
+            yield from (f for f in counted if f.code == "KT322" or not never_taken)
 
 
 def _semaphores(kernel: KernelView) -> dict[Var, _Semaphore]:
@@ -177,6 +179,7 @@ def _count(kernel: KernelView, semaphore: _Semaphore) -> Iterator[Finding]:
         sign = 1 if use.does == "gives" else -1
         change[:, column] = np.where(use.event.active, sign * np.asarray(use.amount, np.int64), 0)
         slot[:, column] = at
+    left_over: Finding | None = None
     for number in np.unique(slot):
         mine = np.where(slot == number, change, 0)
         level = mine.cumsum()
@@ -185,12 +188,12 @@ def _count(kernel: KernelView, semaphore: _Semaphore) -> Iterator[Finding]:
             row, column = divmod(first, len(semaphore.uses))
             taken = -int(mine.flat[first])
             yield _waits_too_often(kernel, semaphore, semaphore.uses[column], row, int(level[first]) + taken, taken)
-        elif kernel.walk.complete and level.size and level[-1] > 0:
+            return
+        if left_over is None and kernel.walk.complete and level.size and level[-1] > 0:
             given = int(np.flatnonzero(mine > 0)[-1]) % len(semaphore.uses)
-            yield _left_over(kernel, semaphore, semaphore.uses[given], int(level[-1]), int(number), shape)
-        else:
-            continue
-        return
+            left_over = _left_over(kernel, semaphore, semaphore.uses[given], int(level[-1]), int(number), shape)
+    if left_over is not None:
+        yield left_over
 
 
 def _waits_too_often(

@@ -16,6 +16,7 @@ from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Position, Var, View, is_ref, pos
 from tutor.jaxpr.equations import Body, Operation, bodies, operation
 from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.kernels import KernelParts
+from tutor.jaxpr.nest import WINDOW
 from tutor.jaxpr.scalars import Array, Scope, Value
 
 MAX_TURNS = 32
@@ -91,6 +92,16 @@ class Walk:
     def name(self, ref: Var) -> str:
         """What the learner calls a Ref."""
         return self.parts.names.get(ref) or self.scoped.get(ref) or "a scoped ref"
+
+    def name_windows(self) -> None:
+        """Name what `emit_pipeline` allocates after the array that it pipelines, as the access table does."""
+        for event in self.events:
+            for window, array in ((event.ref, event.source), (event.source, event.ref)):
+                if window is None or array is None or not self.scoped.get(window, "").startswith("allocations["):
+                    continue
+                self.scoped[window] = f"{self.name(array)}{WINDOW}"
+                if event.semaphore in self.scoped:
+                    self.scoped[event.semaphore] = f"{self.name(array)}.sem"
 
     # ------------------------------------------------------------ the walk itself
 
@@ -288,4 +299,5 @@ def walk(parts: KernelParts, file_name: str, tables: Mapping[Var, Array] | None 
     scope = Scope(steps, parts.grid, tables, parts.own_axes)
     result = Walk(parts, file_name, steps, complete, scope, used)
     result.visit(parts.jaxpr, _Where({}, None, np.ones(len(steps), bool), False, ()))
+    result.name_windows()
     return result

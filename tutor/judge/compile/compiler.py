@@ -115,10 +115,10 @@ def _compile(exported: jax.export.Exported, chip: str, topology: str) -> None:
         ins: Sequence[Any] = [one] * len(exported.in_avals)
         outs: Any = one  # a program without arguments has nothing else that names the device
     else:
-        mesh = jax.sharding.Mesh(np.array(devices), ("device",))
+        mesh = compat.device_mesh(exported, devices)
         whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         ins = [sharding or whole for sharding in exported.in_shardings_jax(mesh)]
-        # The results are laid out as the program says. Its own mesh may have other axes than this one.
+        # The results are laid out as the program says.
         outs = None if ins else jax.tree.unflatten(exported.out_tree, [whole] * len(exported.out_avals))
     wide = any(np.dtype(aval.dtype).itemsize > 4 for aval in (*exported.in_avals, *exported.out_avals))
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(exported.in_avals, ins, strict=True)]

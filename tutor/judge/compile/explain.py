@@ -32,6 +32,8 @@ def explain(refusal: Refusal) -> Finding:
 
 def _say(r: Refusal, words: Words) -> Finding:
     line, column = r.place
+    if words.line is not None and words.line == r.call_line:  # it is about the call, wherever the compiler met it
+        line, column = words.line, None
     if line is None or line == r.call_line:  # the compiler has lost the place inside the kernel
         somewhere = r.access_line(None, "load", "store", "accumulate") if words.code in IN_THE_BODY else None
         line, column = words.line or somewhere, None
@@ -109,6 +111,16 @@ def _why_tiles(multiple: int) -> str:
 
 
 # ---------------------------------------------------------------- types and operations
+
+
+def low_padding(r: Refusal, m: re.Match[str]) -> Words:
+    return Words(
+        "KT601",
+        "A block has padding before its array's first element (`pl.Element(size, (low, high))` with `low` above 0). "
+        "The compiler has padding after the last one only.",
+        "Pad the array with `jnp.pad` outside the kernel, or let the windows begin inside and use `(0, high)`.",
+        line=r.call_line,
+    )
 
 
 def matmul_type(r: Refusal, m: re.Match[str]) -> Words:
@@ -210,4 +222,5 @@ ROWS: tuple[Row, ...] = (
         for_cores),
     Row(r"unsupported shape cast", shape_cast),
     Row(r"along gather dimension", gather),
+    Row(r"Low padding not supported", low_padding),
 )  # fmt: skip

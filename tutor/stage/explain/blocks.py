@@ -40,7 +40,7 @@ def name_of_origin(reading: Reading, kernel: Function | None, origin: str) -> st
     if function is None:
         return None
     names = [p for p in parameter_names(function) if p not in {k.arg for k in function.args.kwonlyargs}]
-    names = [n for n in names if n not in _bound_by_partial(call)]
+    names = _still_open(reading, call, names)
     side, index = _side(origin)
     keywords = _keywords(reading, call)
     if side == "out_specs":
@@ -82,9 +82,13 @@ def _call(reading: Reading, kernel: Function | None) -> ast.Call | None:
     """The call that launches `kernel`; the only launch in the file when the kernel is not known."""
     calls = reading.calls("pallas_call")
     if kernel is not None and not isinstance(kernel, ast.Lambda):
-        named = [c for c in calls if any(isinstance(n, ast.Name) and n.id == kernel.name for n in ast.walk(c))]
+        named = [c for c in calls if any(_is_called(n, kernel.name) for n in ast.walk(c))]
         calls = named or calls
     return calls[0] if len(calls) == 1 else None
+
+
+def _is_called(node: ast.AST, name: str) -> bool:
+    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
 
 
 def _first_function(reading: Reading, call: ast.Call) -> Function | None:
@@ -96,9 +100,14 @@ def _first_function(reading: Reading, call: ast.Call) -> Function | None:
     return reading.function(target.id) if isinstance(target, ast.Name) else None
 
 
-def _bound_by_partial(call: ast.Call) -> set[str]:
-    target = call.args[0] if call.args else None
-    return {k.arg for k in target.keywords if k.arg} if isinstance(target, ast.Call) else set()
+def _still_open(reading: Reading, call: ast.Call, names: Sequence[str]) -> list[str]:
+    """The kernel's parameters that are Refs: without what `partial` gives it, and without a method's own object."""
+    open_names = list(names[1:] if names[:1] in (["self"], ["cls"]) else names)
+    target = _resolve(reading, call.args[0]) if call.args else None
+    if isinstance(target, ast.Call) and call_name(target) == "partial":
+        given = {k.arg for k in target.keywords}
+        open_names = [n for n in open_names[len(target.args) - 1 :] if n not in given]
+    return open_names
 
 
 def _keywords(reading: Reading, call: ast.Call) -> dict[str, ast.expr]:

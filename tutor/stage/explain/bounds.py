@@ -113,6 +113,12 @@ def _slices(text: str) -> list[Span]:
     return found
 
 
+def shown(text: str) -> str:
+    """`[0:8, 5]` for `slice(0, 8, 1), 5`; empty where it is something else."""
+    spans = _slices(text)
+    return _shown(spans) if spans else ""
+
+
 def _shown(spans: Sequence[Span]) -> str:
     return "[" + ", ".join(str(s.start) if s.stop - s.start == 1 else f"{s.start}:{s.stop}" for s in spans) + "]"
 

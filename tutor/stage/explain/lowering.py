@@ -9,10 +9,15 @@ from tutor.stage.explain import tiles
 from tutor.stage.explain.reading import Reading, place_at
 from tutor.stage.explain.replacements import instead_of, written_as
 from tutor.stage.explain.table import Clue, Row, Words, code_name, first_line, look_up, speak
-from tutor.stage.explain.where import VERIFIERS, Place, chain, place_in_text, place_of
+from tutor.stage.explain.where import VERIFIERS, Place, chain, place_in_text, place_of, said_where
 
 
 def explain_lowering(exc: BaseException, source: str, path: str, facts: CaseFacts | None = None) -> Finding:
+    """As `_explained`; where the kernel stands in another file, that is said."""
+    return said_where(_explained(exc, source, path, facts), exc, path)
+
+
+def _explained(exc: BaseException, source: str, path: str, facts: CaseFacts | None) -> Finding:
     """One finding for what `jax.export` for `tpu` raised: the kernel is right as algebra, but not as TPU code.
 
     `facts` of the case, where there are any, name refs and lines that the exception does not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tutor.stage.explain.bounds import shown
 from tutor.stage.explain.reading import Reading, place_at
 from tutor.stage.explain.table import Clue, Row, Words, code_name
 from tutor.stage.explain.where import Place, place_in_text
@@ -34,9 +35,10 @@ def race(c: Clue) -> Words:
     for touch in (a, b):
         finder = c.reading.stored_ref if touch.kind == "write" else c.reading.loaded_ref
         ref = ref or (finder(touch.place) if not touch.copy else None)
+    whole = ref is not None and c.names.spaces.get(ref) in ("any", "hbm")
     message = (
-        f"Two accesses to {code_name(ref, 'the same memory')} are not ordered, so either may come first: {_side(a)} "
-        f"and {_side(b)}."
+        f"Two accesses to {code_name(ref, 'the same memory')} are not ordered, so either may come first: "
+        f"{_side(a, whole)} and {_side(b, whole)}."
     )
     if a.copy or b.copy:
         plain = b if a.copy else a
@@ -45,6 +47,8 @@ def race(c: Clue) -> Words:
             "change and its destination holds nothing yet."
         )
         hint = "Wait for the copy before this line, or use another buffer for what happens meanwhile."
+        if a.copy and b.copy and (a.kind, b.kind) == ("write", "write"):
+            hint = "Let each copy write a part of its own, or wait for the first before the second is started."
         place = plain.place if not (a.copy and b.copy) else b.place
     else:
         message += (
@@ -64,10 +68,14 @@ def _touches(text: str, path: str) -> list[Touch]:
     ]
 
 
-def _side(touch: Touch) -> str:
+def _side(touch: Touch, whole: bool) -> str:
+    """One side in words. `whole`: the Ref is an array in HBM, of which no blocks are fetched."""
     where = f" in line {touch.place.line}" if touch.place else ""
     if touch.copy:
-        return f"the copy started{where}, which {touch.kind}s it"
+        started = f"the copy started{where}" if where else "a copy that a pipeline starts"
+        return f"{started}, which {touch.kind}s {shown(touch.span) or 'it'}"
+    if whole and not where:
+        return "the program round the kernel, before it begins or after it has ended"
     if touch.kind == "write":
         return f"the store{where}" if where else "the pipeline writing a block back"
     return f"the load{where}" if where else "the pipeline fetching a block"

@@ -16,7 +16,7 @@ from tutor.stage.explain import bounds, races
 from tutor.stage.explain.buffers import Names
 from tutor.stage.explain.reading import Reading, base_name, call_name, place_at
 from tutor.stage.explain.table import RAW_LIMIT, Clue, Row, Words, clean, code_name, first_line, look_up, speak
-from tutor.stage.explain.where import Place, chain, place_in_callback, place_of
+from tutor.stage.explain.where import Place, chain, place_in_callback, place_of, said_where
 
 
 def explain_simulator(
@@ -26,7 +26,7 @@ def explain_simulator(
 
     `names` names the simulator's numbered buffers and semaphores."""
     reading, names = Reading(source), names or Names()
-    found = [] if exc is None else [_raised(exc, reading, path, names)]
+    found = [] if exc is None else [said_where(_raised(exc, reading, path, names), exc, path)]
     return found + _printed(printed, reading, names)
 
 
@@ -36,6 +36,22 @@ def is_refusal(exc: BaseException) -> bool:
         isinstance(link, NotImplementedError) or re.search(_REFUSALS, str(link), re.DOTALL) for link in chain(exc)
     )
 
+
+def is_its_own_fault(exc: BaseException) -> bool:
+    """Whether the simulator stumbled over its own code: it did not mean to say anything about the kernel."""
+    kind, text = _innermost(exc)
+    return kind in ("AttributeError", "TypeError", "NameError", "UnboundLocalError") or "safe_zip" in text
+
+
+def own_fault(exc: BaseException) -> str:
+    """That in words."""
+    kind, text = _innermost(exc)
+    if _RESHAPED in text:
+        return "The simulator cannot run this kernel: it does not know Refs that are reshaped or cast, which a TPU does"
+    return f"The simulator cannot run this kernel: it stops in its own code, with {kind}: {first_line(text)}"
+
+
+_RESHAPED = "Transform' object has no attribute 'indices'"
 
 _REFUSALS = (
     r"NotImplementedError:|Dimensions with parallel semantics must form a prefix|"
@@ -49,7 +65,7 @@ def _raised(exc: BaseException, reading: Reading, path: str, names: Names) -> Fi
     known = look_up(ROWS, kind, text, place, reading, path, names=names)
     if known is not None:
         return known
-    if "Transform' object has no attribute 'indices'" in text:
+    if _RESHAPED in text:
         message = (
             "The simulator of TPU memory reads slices of Refs; it does not know a Ref that was reshaped or cast by "
             "itself, so it cannot judge this kernel. A TPU knows such Refs."

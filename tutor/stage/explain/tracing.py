@@ -9,11 +9,15 @@ from tutor.protocol import Finding
 from tutor.stage.explain import refs, specs
 from tutor.stage.explain.reading import Reading
 from tutor.stage.explain.table import Clue, Row, Words, first_line, look_up, speak
-from tutor.stage.explain.where import place_of
+from tutor.stage.explain.where import place_of, said_where
 
 
 def explain_trace(exc: BaseException, source: str, path: str) -> Finding:
     """One finding for what was raised while the attempt was traced. `path` is the file name that its code has."""
+    return said_where(_explained(exc, source, path), exc, path)
+
+
+def _explained(exc: BaseException, source: str, path: str) -> Finding:
     reading, place = Reading(source), place_of(exc, path)
     kind, text = type(exc).__name__, str(exc)
     known = look_up(ROWS, kind, text, place, reading, path)

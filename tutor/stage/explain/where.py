@@ -13,6 +13,11 @@ from itertools import islice
 from types import TracebackType
 from typing import NamedTuple
 
+import msgspec
+
+from tutor.jaxpr.compat import in_other_file, is_users
+from tutor.protocol import Finding
+
 OPERATION = "JaxStackTraceBeforeTransformation"
 VERIFIERS = ("VerificationError", "MosaicError")
 
@@ -68,6 +73,31 @@ def place_in_callback(exc: BaseException, path: str) -> Place | None:
                 if getattr(frame, "file_name", None) == path:
                     return Place(int(frame.line_num))
     return None
+
+
+def elsewhere(exc: BaseException, path: str) -> tuple[str, int] | None:
+    """File and line of the innermost code of the user's that `exc` points at, where that is not in `path`."""
+    links = list(chain(exc))
+    operations = [link for link in links if type(link).__name__ in (*VERIFIERS, OPERATION)]
+    for link in operations or links:
+        entered = [(tb.tb_frame.f_code.co_filename, tb.tb_lineno) for tb in _frames(link)]
+        theirs = [place for place in entered if is_users(place[0])]
+        if theirs:
+            return theirs[-1] if theirs[-1][0] != path else None
+    for link in links:
+        for tb in reversed(list(_frames(link))):
+            info = tb.tb_frame.f_locals.get("source_info")
+            frames = getattr(getattr(info, "traceback", None), "frames", None) or ()
+            for frame in frames:
+                if is_users(frame.file_name):
+                    return (frame.file_name, int(frame.line_num)) if frame.file_name != path else None
+    return None
+
+
+def said_where(found: Finding, exc: BaseException, path: str) -> Finding:
+    """The finding, with a sentence on the line of another file that `exc` points at, if it does."""
+    sentence = in_other_file(elsewhere(exc, path))
+    return msgspec.structs.replace(found, message=found.message + sentence) if sentence else found
 
 
 def place_in_text(text: str, path: str) -> Place | None:

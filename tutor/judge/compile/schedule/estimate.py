@@ -60,6 +60,8 @@ def estimate(
     for one, kernel in zip(dumped, kernels, strict=True):
         if one is None:
             raise NoEstimate(f"the compiler wrote no schedule of {kernel.name}")
+        if None in kernel.grid:
+            raise NoEstimate(f"how many grid steps {kernel.name} takes is only known when it runs")
         replays.append(_replayed(one, kernel.name, core, _grid(kernel), _scalars(kernel, values)))
     if not sum(one.total_us for one in replays) > 0 and replays:
         raise NoEstimate("the schedule is empty")
