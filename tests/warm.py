@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from tutor.ladder.inspect import DEFAULT_CHIPS, Inspector
 from tutor.protocol import Finding, StageName, StageResult, Verdict
 from tutor.sets import Exercise
 
-PATIENCE = 180
+PATIENCE = 900
+"""Seconds until something hangs: a whole exercise, proved on a busy machine, takes minutes."""
 
 
 class Warm:
@@ -45,15 +46,15 @@ class Warm:
         text = path.read_bytes() if source is None else source
         return self._verdict(inspector.check(None, text, path, target=target, only=only))
 
-    def check(self, exercise: Exercise, source: bytes, name: str, *, target: StageName | None = None) -> Verdict:
-        """The verdict of `check` on an attempt."""
-        self._ladder = self._ladder or Ladder()
-        return self._verdict(self._ladder.check(exercise, source, name, target=target))
-
-    def verdict(self, exercise: Exercise, source: bytes, name: str, **options: Any) -> Verdict:
-        """The verdict of a check with any other options of `Ladder.check`."""
+    def check(self, exercise: Exercise, source: bytes, name: str, **options: Any) -> Verdict:
+        """The verdict of `check` on an attempt, with any options of `Ladder.check`."""
         self._ladder = self._ladder or Ladder()
         return self._verdict(self._ladder.check(exercise, source, name, **options))
+
+    def do[T](self, work: Callable[[Ladder], Coroutine[Any, Any, T]]) -> T:
+        """Anything else with the warm ladder, in the loop that it lives in."""
+        self._ladder = self._ladder or Ladder()
+        return self._run(work(self._ladder))
 
     def close(self) -> None:
         """End the workers and the loop."""

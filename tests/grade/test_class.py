@@ -221,8 +221,8 @@ def test_grading_says_what_checking_says(program: Program, warm: Warm) -> None:
         graded = program.records("out")[student, "scale"].verdict
         assert graded is not None
         stages = tuple(stage.name for stage in graded.stages)
-        same = warm.verdict(exercise, source.encode(), "scale.py", only=stages, hidden=True, key=secret)
-        public = warm.verdict(exercise, source.encode(), "scale.py", only=stages)
+        same = warm.check(exercise, source.encode(), "scale.py", only=stages, hidden=True, key=secret)
+        public = warm.check(exercise, source.encode(), "scale.py", only=stages)
         assert bare(same, figures=True) == bare(graded, figures=True)
         assert bare(public) == bare(graded)
 

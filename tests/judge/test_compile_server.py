@@ -34,7 +34,7 @@ main()
 
 def misbehaving(how: str, tmp_path: Path) -> Compiler:
     worker = Worker("fake", [sys.executable, str(FAKE), how, str(tmp_path / "starts")])
-    return Compiler(worker, wall_seconds=0.5 if "hang" in how else 20)
+    return Compiler(worker, wall_seconds={"hang": 0.5, "hang_once": 2}.get(how, 60))
 
 
 async def answer(compiler: Compiler) -> Compiled:
@@ -88,8 +88,10 @@ async def test_killed_in_the_middle() -> None:
         await compiler.start()
         process = compiler.worker._process
         assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)  # else it may have done its work before it is killed
         running = asyncio.create_task(compiler.compile(asked))
-        await asyncio.sleep(0.05)
+        while not compiler.worker._runs:
+            await asyncio.sleep(0)
         os.kill(process.pid, signal.SIGKILL)
         found = await running
         assert isinstance(found, Compiled) and found.compilation.status == "passed"

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.judge.compiling import needs_libtpu
+from tests.warm import Warm
 from tutor.ladder.bench import bench_exercise
 from tutor.ladder.check import Ladder
 from tutor.ladder.measured import Here, Measured, measure_on
@@ -14,7 +15,7 @@ from tutor.ladder.subject import Subject, subject
 from tutor.ladder.sweep_picture import best
 from tutor.ladder.sweep_plan import Wanted
 from tutor.ladder.tune import tune
-from tutor.protocol import Sweep
+from tutor.protocol import Benched, Sweep
 from tutor.sets import Exercise, builtin_root, load_set
 
 
@@ -31,7 +32,7 @@ def small(exercise: Exercise) -> Subject:
 
 
 @needs_libtpu
-async def test_what_is_measured_decides(exercise: Exercise) -> None:
+def test_what_is_measured_decides(exercise: Exercise, warm: Warm) -> None:
     """The estimate finds larger blocks faster; a machine that says otherwise is believed. One choice is not timed."""
     asked: list[dict[str, object]] = []
 
@@ -42,15 +43,12 @@ async def test_what_is_measured_decides(exercise: Exercise) -> None:
             return Measured(reason="the numbers are wrong")
         return Measured(float(static["bm"]), 1.0)  # type: ignore[arg-type]
 
-    ladder = Ladder()
-    last: Sweep | None = None
-    try:
+    async def work(ladder: Ladder) -> list[Sweep]:
         wanted = Wanted({"bm": [32, 64, 192], "bn": [128, 512]})
-        async for picture in tune(ladder.runs(small(exercise)), wanted, Here(measure)):
-            last = picture
-    finally:
-        await ladder.aclose()
-    assert last is not None and last.complete
+        return [picture async for picture in tune(ladder.runs(small(exercise)), wanted, Here(measure))]
+
+    last = warm.do(work)[-1]
+    assert last.complete
     assert asked[0] == {"bm": 64, "bn": 128}, "the attempt as it is called comes first"
     first = best(last, "v5e")
     assert first is not None and first.values == {"bm": 32, "bn": 128} and first.device_us == 32.0
@@ -58,12 +56,9 @@ async def test_what_is_measured_decides(exercise: Exercise) -> None:
 
 
 @needs_libtpu
-async def test_on_a_device(exercise: Exercise) -> None:
-    ladder = Ladder()
-    try:
-        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, Here(measure_on("cpu")))
-    finally:
-        await ladder.aclose()
+def test_on_a_device(exercise: Exercise, warm: Warm) -> None:
+    here = Here(measure_on("cpu"))
+    (row,) = warm.do(lambda ladder: bench_exercise(ladder.runs(small(exercise)), exercise, here))
     assert row.reference is not None and row.xla is not None
     assert row.reference_us and row.xla_us and row.reference_us > 0
 
@@ -73,17 +68,16 @@ async def never(runs: Runs) -> Measured:
 
 
 @needs_libtpu
-async def test_times_of_another_chip_stand_in_no_table(exercise: Exercise) -> None:
+def test_times_of_another_chip_stand_in_no_table(exercise: Exercise, warm: Warm) -> None:
     """`--chip v5e` on a machine with a v6e: estimates as asked for, and why there are no times."""
-    ladder = Ladder()
-    last: Sweep | None = None
-    try:
-        async for picture in tune(ladder.runs(small(exercise)), Wanted({"bm": [64]}), Here(never, "v6e")):
-            last = picture
-        (row,) = await bench_exercise(ladder.runs(small(exercise)), exercise, Here(never, "v6e"))
-    finally:
-        await ladder.aclose()
-    assert last is not None and last.complete and len(last.tried) >= 1
+
+    async def work(ladder: Ladder) -> tuple[list[Sweep], list[Benched]]:
+        there = Here(never, "v6e")
+        pictures = [one async for one in tune(ladder.runs(small(exercise)), Wanted({"bm": [64]}), there)]
+        return pictures, await bench_exercise(ladder.runs(small(exercise)), exercise, there)
+
+    (*_, last), (row,) = warm.do(work)
+    assert last.complete and len(last.tried) >= 1
     assert last.notes == ["the chip of this machine is v6e, and the table is about v5e"]
     assert row.measured_reason == last.notes[0] and row.reference is not None and row.reference_us is None
 

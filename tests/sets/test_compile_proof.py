@@ -8,10 +8,9 @@ import pytest
 
 from tests.judge.compiling import needs_libtpu
 from tests.tiny_set import SET
+from tests.warm import Warm
 from tutor.ladder.check import Ladder
-from tutor.ladder.events import CheckFinished
-from tutor.ladder.proof import Program, prove
-from tutor.protocol import Verdict
+from tutor.ladder.proof import Program, Proved, prove
 from tutor.sets import load_set
 
 EXERCISE = """\
@@ -109,20 +108,17 @@ def root(tmp_path: Path) -> Path:
 
 
 @needs_libtpu
-async def test_every_program_is_as_it_promises(root: Path) -> None:
+def test_every_program_is_as_it_promises(root: Path, warm: Warm) -> None:
     exercise = load_set(root).exercise("scale")
-    ladder = Ladder()
-    verdicts: dict[str, Verdict] = {}
-    try:
-        async for proved in prove(ladder, exercise):
-            assert proved.problem is None, (proved.program.name, proved.problem)
-            verdicts[proved.program.name] = proved.verdict
-        source = exercise.reference.read_bytes() if exercise.reference else b""
-        async for event in ladder.check(exercise, source, "attempt.py", target="compile", chips=("v6e",)):
-            if isinstance(event, CheckFinished):
-                asked = event.verdict
-    finally:
-        await ladder.aclose()
+
+    async def work(ladder: Ladder) -> list[Proved]:
+        return [one async for one in prove(ladder, exercise)]
+
+    proved = warm.do(work)
+    assert {one.program.name: one.problem for one in proved if one.problem} == {}
+    verdicts = {one.program.name: one.verdict for one in proved}
+    source = exercise.reference.read_bytes() if exercise.reference else b""
+    asked = warm.check(exercise, source, "attempt.py", target="compile", chips=("v6e",))
     right, wrong = verdicts["right_rows.py"], verdicts["wrong_large.py"]
     assert right.passed and not wrong.passed
     found = {(one.chip, one.case): one for one in right.compile}

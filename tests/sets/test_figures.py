@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.warm import Warm
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished
 from tutor.ladder.figures import compares, reference_figures
@@ -34,28 +34,24 @@ async def structure(ladder: Ladder, exercise: Exercise, source: bytes, seed: int
     return [found.code for found in last.stages[-1].findings]
 
 
-def test_the_verdict_is_the_same_with_figures_and_honest_without(ragged: Exercise) -> None:
+def test_the_verdict_is_the_same_with_figures_and_honest_without(ragged: Exercise, warm: Warm) -> None:
     wasteful = (ragged.solutions / "wrong_mask_only.py").read_bytes()
 
-    async def work() -> None:
-        ladder = Ladder()
-        try:
-            figures = await reference_figures(ladder.runs(subject(ragged, b"", "x.py")))
-            assert [found.case for found in figures] == [case.name for case in ragged.cases() if case.role == "check"]
-            again = ladder.runs(subject(ragged, b"", "x.py"))
-            again.stage = Worker("nobody")  # so nothing can be asked: they are read off once
-            assert await reference_figures(again) == figures
-            theirs = without_solutions(ragged, figures)
-            assert await structure(ladder, ragged, wasteful) == ["KT313"]
-            assert await structure(ladder, theirs, wasteful) == ["KT313"]
-            assert await structure(ladder, without_solutions(ragged, []), wasteful) == ["KT860"]
-            # other lengths than those that the figures were counted for
-            assert await structure(ladder, ragged, wasteful, seed=7) == ["KT313"]
-            assert await structure(ladder, theirs, wasteful, seed=7) == ["KT860"]
-        finally:
-            await ladder.aclose()
+    async def work(ladder: Ladder) -> None:
+        figures = await reference_figures(ladder.runs(subject(ragged, b"", "x.py")))
+        assert [found.case for found in figures] == [case.name for case in ragged.cases() if case.role == "check"]
+        again = ladder.runs(subject(ragged, b"", "x.py"))
+        again.stage = Worker("nobody")  # so nothing can be asked: they are read off once
+        assert await reference_figures(again) == figures
+        theirs = without_solutions(ragged, figures)
+        assert await structure(ladder, ragged, wasteful) == ["KT313"]
+        assert await structure(ladder, theirs, wasteful) == ["KT313"]
+        assert await structure(ladder, without_solutions(ragged, []), wasteful) == ["KT860"]
+        # other lengths than those that the figures were counted for
+        assert await structure(ladder, ragged, wasteful, seed=7) == ["KT313"]
+        assert await structure(ladder, theirs, wasteful, seed=7) == ["KT860"]
 
-    asyncio.run(work())
+    warm.do(work)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
+FORK_EACH = Path(__file__).with_name("fork_each.py")
 LESSONS = sorted(EXERCISES.glob("*/*/lesson.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -25,19 +29,39 @@ def blocks(text: str) -> str:
     return "\n".join(lines)
 
 
-def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    file = folder / "lesson.py"
-    file.write_text(code, encoding="utf-8")
+class Done(NamedTuple):
+    """How a lesson's code ended, and what it printed."""
+
+    code: int
+    output: str
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Callable[[str, Path], Done]]:
+    """Runs code as a program of its own, in a fork of a process that has imported JAX."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    return subprocess.run([sys.executable, file], capture_output=True, text=True, env=environment, check=False)
+    process = subprocess.Popen(
+        [sys.executable, FORK_EACH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdin is not None and process.stdout is not None
+    asked, answered = process.stdin, process.stdout
+
+    def call(code: str, folder: Path) -> Done:
+        file, output = folder / "lesson.py", folder / "output.txt"
+        file.write_text(code, encoding="utf-8")
+        print(json.dumps([str(file), str(output)]), file=asked, flush=True)
+        return Done(int(answered.readline()), output.read_text(encoding="utf-8"))
+
+    yield call
+    process.communicate()
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.parent.name)
-def test_code_runs(lesson: Path, tmp_path: Path) -> None:
+def test_code_runs(lesson: Path, tmp_path: Path, run: Callable[[str, Path], Done]) -> None:
     code = blocks(lesson.read_text(encoding="utf-8"))
     assert code.strip(), "a lesson shows code"
     done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.output
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.parent.name)
@@ -50,8 +74,8 @@ def test_there_are_lessons() -> None:
     assert len(LESSONS) >= 3
 
 
-def test_broken_block_is_noticed(tmp_path: Path) -> None:
+def test_broken_block_is_noticed(tmp_path: Path, run: Callable[[str, Path], Done]) -> None:
     code = blocks("# Title\n\n```python\na = 1\n```\n\nwords\n\n```python\nassert a == 2\n```\n")
     done = run(code, tmp_path)
-    assert done.returncode != 0
-    assert "line 10, in <module>" in done.stderr
+    assert done.code != 0
+    assert "line 10, in <module>" in done.output

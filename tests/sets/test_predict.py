@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm import Warm
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished, KernelsTraced
-from tutor.ladder.predict import solve
+from tutor.ladder.predict import Solved, solve
 from tutor.ladder.predict_proof import prove_answers
+from tutor.ladder.proof import Proved
+from tutor.ladder.worker import Worker
 from tutor.protocol import Verdict
 from tutor.sets import ExerciseSet, load_set
+from tutor.wire import Body, Ended, Hello, Job
 
 SET = 'format = 1\nid = "small"\ntitle = "Small"\nchapters = ["01_refs"]\n'
 EXERCISE = """\
@@ -100,28 +104,24 @@ def small(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-async def ladder() -> AsyncIterator[Ladder]:
-    made = Ladder()
-    yield made
-    await made.aclose()
+def judged(warm: Warm, loaded: ExerciseSet, source: str) -> tuple[Verdict, list[KernelsTraced]]:
+    async def work(ladder: Ladder) -> tuple[Verdict, list[KernelsTraced]]:
+        verdict, traced = None, []
+        async for event in ladder.check(loaded.exercise("guess"), source.encode(), "guess.py"):
+            if isinstance(event, CheckFinished):
+                verdict = event.verdict
+            elif isinstance(event, KernelsTraced):
+                traced.append(event)
+        assert verdict is not None
+        return verdict, traced
+
+    return warm.do(work)
 
 
-async def judged(ladder: Ladder, loaded: ExerciseSet, source: str) -> tuple[Verdict, list[KernelsTraced]]:
-    verdict, traced = None, []
-    async for event in ladder.check(loaded.exercise("guess"), source.encode(), "guess.py"):
-        if isinstance(event, CheckFinished):
-            verdict = event.verdict
-        elif isinstance(event, KernelsTraced):
-            traced.append(event)
-    assert verdict is not None
-    return verdict, traced
-
-
-async def test_an_exercise_from_end_to_end(small: Path, ladder: Ladder) -> None:
+def test_an_exercise_from_end_to_end(small: Path, warm: Warm) -> None:
     loaded = load_set(small)
 
-    verdict, traced = await judged(ladder, loaded, "loads = 5\nearly = 1\n")
+    verdict, traced = judged(warm, loaded, "loads = 5\nearly = 1\n")
     assert [(stage.name, stage.status) for stage in verdict.stages] == [("load", "passed"), ("structure", "failed")]
     findings = verdict.stages[1].findings
     assert [(found.code, found.line) for found in findings] == [("KT346", 1), ("KT346", 2), ("KT346", None)]
@@ -135,16 +135,19 @@ async def test_an_exercise_from_end_to_end(small: Path, ladder: Ladder) -> None:
     assert all(line.source_line is None for line in traced[0].jaxpr.lines)
     assert not verdict.passed
 
-    verdict, traced = await judged(ladder, loaded, "loads = 2\nearly = True\nlate = False\n")
+    verdict, traced = judged(warm, loaded, "loads = 2\nearly = True\nlate = False\n")
     assert verdict.passed and verdict.score == 1
     assert [kernel.loads for kernel in verdict.kernels] == [2, 1, 1]
     assert len(traced[-1].kernels) == 3
 
-    verdict, traced = await judged(ladder, loaded, "loads = 1 + 1\n")
+    verdict, traced = judged(warm, loaded, "loads = 1 + 1\n")
     assert [(stage.name, stage.status) for stage in verdict.stages] == [("load", "failed"), ("structure", "skipped")]
     assert traced and not verdict.passed
 
-    proved = [one async for one in prove_answers(ladder, loaded.exercise("guess"))]
+    async def prove(ladder: Ladder) -> list[Proved]:
+        return [one async for one in prove_answers(ladder, loaded.exercise("guess"))]
+
+    proved = warm.do(prove)
     assert len(proved) == 4 + 2 + 1 + 1
     assert [one.problem for one in proved if one.problem] == []
 
@@ -159,14 +162,12 @@ async def test_an_exercise_from_end_to_end(small: Path, ladder: Ladder) -> None:
         ("twice_kernel(x_ref, o_ref)", "twice_kernel(z_ref, o_ref, x_ref=None)", "kernels.py"),
     ],
 )
-async def test_broken_kernels_are_never_the_learners_fault(
-    small: Path, ladder: Ladder, old: str, new: str, word: str
-) -> None:
+def test_broken_kernels_are_never_the_learners_fault(small: Path, warm: Warm, old: str, new: str, word: str) -> None:
     path = small / "exercises/01_refs/01_guess/kernels.py"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    verdict, _ = await judged(ladder, load_set(small), "loads = 2\nearly = True\nlate = False\n")
+    verdict, _ = judged(warm, load_set(small), "loads = 2\nearly = True\nlate = False\n")
     assert verdict.stages[1].status == "error"
     assert verdict.stages[1].findings[0].code == "KT904"
     assert word in verdict.stages[1].findings[0].message
@@ -180,9 +181,41 @@ def test_the_lesson_ends_with_kernels_and_questions(small: Path) -> None:
     assert "```python" in exercise.lesson
 
 
-async def test_kernels_have_line_numbers_where_a_question_is_about_a_line(small: Path, ladder: Ladder) -> None:
+def test_kernels_have_line_numbers_where_a_question_is_about_a_line(small: Path, warm: Warm) -> None:
     path = small / "exercises/01_refs/01_guess/exercise.toml"
     path.write_text(path.read_text().replace("loads.x_ref", "line.load"))
     exercise = load_set(small).exercise("guess")
     assert "\n   8      o_ref[...] = x_ref[...] + x_ref[...]" in exercise.lesson
-    assert (await solve(ladder.stage, exercise)).answers["loads"] == 8
+    assert warm.do(lambda ladder: ladder.solve(exercise)).answers["loads"] == 8
+
+
+def test_kernels_are_traced_once_and_again_when_something_of_them_changes(small: Path, warm: Warm) -> None:
+    async def traced(ladder: Ladder) -> list[int]:
+        """How many kernels were asked for, each time that the answers are wanted."""
+        worker, seen = Counted(ladder.stage), []
+        known: dict[str, Solved] = {}
+        for old, new in (("", ""), ("", ""), ("x_ref[...] + x_ref[...]", "x_ref[...] + 1"), ("", "")):
+            path.write_text(path.read_text().replace(old, new))
+            await solve(worker, load_set(small).exercise("guess"), known)
+            seen.append(worker.runs)
+        return seen
+
+    path = small / "exercises/01_refs/01_guess/kernels.py"
+    first, second, changed, again = warm.do(traced)
+    assert 0 < first == second < changed == again
+
+
+class Counted(Worker):
+    """A worker that counts what it is asked, and lets another one do it."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__("counted")
+        self._worker, self.runs = worker, 0
+
+    async def start(self) -> Hello:
+        return await self._worker.start()
+
+    async def run(self, job: Job) -> AsyncIterator[Body | Ended]:
+        self.runs += 1
+        async for answer in self._worker.run(job):
+            yield answer

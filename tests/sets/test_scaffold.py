@@ -11,7 +11,7 @@ from tests.warm import Warm
 from tutor.ladder.check import Ladder
 from tutor.ladder.proof import MARGIN, Proved, default_bound, margins, programs, prove
 from tutor.ladder.proof_cache import Proofs
-from tutor.ladder.zero_effort import prove_zero_effort
+from tutor.ladder.zero_effort import Tried, prove_zero_effort
 from tutor.sets import SetError, load_set, open_set
 from tutor.sets.key import read_key
 from tutor.sets.pack import pack
@@ -134,15 +134,15 @@ def test_only_a_folder_of_ones_own(tiny: Path) -> None:
 # ---------------------------------------------------------------- it proves itself
 
 
-async def test_the_new_exercise_proves_itself(tmp_path: Path) -> None:
+def test_the_new_exercise_proves_itself(tmp_path: Path, warm: Warm) -> None:
     new_set(tmp_path / "hw")
     exercise = load_set(tmp_path / "hw").exercise("add_blocks")
-    ladder = Ladder()
-    try:
-        proved: list[Proved] = [one async for one in prove(ladder, exercise)]
-        lazy = [one async for one in prove_zero_effort(ladder, exercise, Proofs(tmp_path / "proofs"))]
-    finally:
-        await ladder.aclose()
+
+    async def work(ladder: Ladder) -> tuple[list[Proved], list[Tried]]:
+        zero_effort = prove_zero_effort(ladder, exercise, Proofs(tmp_path / "proofs"))
+        return [one async for one in prove(ladder, exercise)], [one async for one in zero_effort]
+
+    proved, lazy = warm.do(work)
     assert {one.program.name: one.problem for one in (*proved, *lazy) if one.problem} == {}
     assert len(lazy) == 9
     measured = margins(proved, default_bound(exercise))

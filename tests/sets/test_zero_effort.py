@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm import Warm
 from tutor.ladder.check import Ladder
 from tutor.ladder.proof_cache import Proofs
-from tutor.ladder.zero_effort import attempts, prove_zero_effort
+from tutor.ladder.zero_effort import Tried, attempts, prove_zero_effort
 from tutor.sets import builtin_root, load_set
 
 MANIFEST = """\
@@ -73,16 +74,29 @@ def write(root: Path, expected: str) -> Path:
         ("inputs['x']", ["a copy of x"]),
     ],
 )
-async def test_what_an_exercise_lets_through(tmp_path: Path, expected: str, through: list[str]) -> None:
+def test_what_an_exercise_lets_through(warm: Warm, tmp_path: Path, expected: str, through: list[str]) -> None:
     """The oracle is right for one of the attempts; the rules do not save it, since it has a kernel."""
     exercise = load_set(write(tmp_path, expected)).exercise("blank")
-    ladder = Ladder()
-    try:
-        found = [one async for one in prove_zero_effort(ladder, exercise, Proofs(tmp_path / "proofs"))]
-    finally:
-        await ladder.aclose()
+    proofs = Proofs(tmp_path / "proofs")
+
+    async def work(ladder: Ladder) -> list[Tried]:
+        return [one async for one in prove_zero_effort(ladder, exercise, proofs)]
+
+    found = warm.do(work)
     assert [one.program.path for one in found if one.problem] == through
     assert len(found) == 7
+    assert {one.program.path for one in warm.do(work) if one.kept} == {one.program.path for one in found} - {*through}
+
+
+def test_a_broken_oracle_turns_nothing_down(warm: Warm, tmp_path: Path) -> None:
+    """Else an exercise that cannot be judged would count as one that lets nothing through."""
+    exercise = load_set(write(tmp_path, "NOTHING")).exercise("blank")
+
+    async def work(ladder: Ladder) -> list[Tried]:
+        return [one async for one in prove_zero_effort(ladder, exercise, Proofs(tmp_path / "proofs"))]
+
+    [problem] = {one.problem for one in warm.do(work) if one.program.path == "zeros"}
+    assert problem is not None and problem.startswith("must fail, but the tutor itself failed at interpret")
 
 
 def test_every_attempt_at_a_built_in_exercise_is_python() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +62,12 @@ async def tries(worker: JailedWorker, code: str) -> str:
     ended = await loads(worker, source)
     assert ended.how == "done", ended
     return ended.printed.strip()
+
+
+def processes_below(pid: int) -> list[int]:
+    """The processes that a process has started, and those that these have."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [one for child in map(int, children) for one in (child, *processes_below(child))]

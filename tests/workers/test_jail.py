@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 import tutor
-from tests.workers.jailed import ALL_TIERS, LOCKED, loads, stage, tries
+from tests.workers.jailed import ALL_TIERS, LOCKED, loads, processes_below, stage, tries
 from tutor.sets import builtin_root
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -206,16 +207,31 @@ async def test_nothing_of_the_tutor_is_in_its_environment_or_open(locked, monkey
 
 
 async def test_a_file_of_another_run_cannot_be_read(locked):
-    waits = "print(os.getcwd(), flush=True); Path('mine').write_text('secret'); time.sleep(2)"
-    first = asyncio.create_task(tries(locked, waits))
-    await asyncio.sleep(0.5)
+    """The first run stays until the second has looked; then it is ended from outside."""
+    before = {*processes_below(locked._process.pid)}
+    waits = "print(os.getcwd(), flush=True); Path('mine').write_text('secret'); time.sleep(600)"
+    first = asyncio.create_task(loads(locked, f"import os, time\nfrom pathlib import Path\n{waits}"))
+    while not (run := {pid for pid in processes_below(locked._process.pid) if has_written(pid)} - before):
+        assert not first.done(), first.result()
+        await asyncio.sleep(0.02)
     code = """
         homes = [p for p in Path(os.getcwd()).parent.glob('kerneltutor-*') if p != Path.cwd()]
         assert not homes
     """
     assert await tries(locked, code) == "done"
-    home = (await first).splitlines()[0]
-    assert home.rpartition("/")[2].startswith("kerneltutor-")
+    [pid] = run
+    os.kill(pid, signal.SIGKILL)
+    ended = await first
+    assert (ended.how, ended.detail) == ("signal", "SIGKILL")
+    assert ended.printed.splitlines()[0].rpartition("/")[2].startswith("kerneltutor-")
+
+
+def has_written(pid: int) -> bool:
+    """Whether the file is there that the run writes into its own folder."""
+    try:
+        return Path(f"/proc/{pid}/cwd/mine").exists()
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize(
@@ -234,5 +250,5 @@ async def test_a_file_of_another_run_cannot_be_read(locked):
 async def test_what_takes_too_much_is_stopped_and_the_next_run_goes_on(limited, code, how, limits):
     ended = await loads(limited, "import os, threading, time\n" + code, **limits)
     assert ended.how == how, ended
-    following = await loads(limited, "print('next')", wall_seconds=5.0)
+    following = await loads(limited, "print('next')", wall_seconds=20.0)
     assert following.printed == "next\n", "the next run must not wait"

@@ -33,7 +33,7 @@ from tutor.ladder.mutation import Killed, mutation, share
 from tutor.ladder.predict_proof import BrokenKernels, prove_answers
 from tutor.ladder.proof import Proved, broken_exercise, default_bound, margins, prove
 from tutor.ladder.proof_cache import Proofs
-from tutor.ladder.zero_effort import prove_zero_effort
+from tutor.ladder.zero_effort import Tried, prove_zero_effort
 from tutor.sets import Exercise, SetError
 from tutor.sets.review import review
 
@@ -169,7 +169,9 @@ class Proving:
         tried = prove_zero_effort(self._ladder, exercise, self._proofs)
         return await self._count(exercise, tried, "attempts without effort", "are turned down")
 
-    async def _count(self, exercise: Exercise, proved: AsyncIterator[Proved], what: str, wanted: str) -> Outcome:
+    async def _count(
+        self, exercise: Exercise, proved: AsyncIterator[Proved | Tried], what: str, wanted: str
+    ) -> Outcome:
         count = good = 0
         async for one in proved:
             count += 1

@@ -24,7 +24,7 @@ from tutor.ladder.jailed import JailedWorker, NotIsolated
 from tutor.ladder.lower import SharedLowering, lower_stage
 from tutor.ladder.measured import measure_here
 from tutor.ladder.other_chips import other_chips
-from tutor.ladder.predict import check_answers
+from tutor.ladder.predict import Solved, check_answers, solve
 from tutor.ladder.runs import Failed, Runs, Stream
 from tutor.ladder.structure import OF_THE_TPU_RUN, structure_stage, with_right_numbers
 from tutor.ladder.subject import Subject, subject, wanted_stages
@@ -66,6 +66,7 @@ class Ladder:
         self.compiler = self.new_compiler()
         self._values: dict[tuple[str, str, int], bytes] = {}
         self._figures: dict[bytes, list[Figures]] = {}
+        self._solved: dict[str, Solved] = {}
         count = max(2, os.cpu_count() or 2)
         self._slots = asyncio.Semaphore(count)
         self._most = count - 1 if shared else None
@@ -110,7 +111,7 @@ class Ladder:
         `target` runs one stage and its ancestors, `only` just the stages that it names (their parents with them);
         without either it is a whole check."""
         if exercise.kind == "predict":
-            answers = check_answers(self.stage, exercise, source, str(path), target=target)
+            answers = check_answers(self.stage, exercise, source, str(path), known=self._solved, target=target)
             async with contextlib.aclosing(answers):
                 async for said in answers:
                     yield said
@@ -121,6 +122,10 @@ class Ladder:
         async with contextlib.aclosing(follow(check)) as events:
             async for event in events:
                 yield event
+
+    async def solve(self, exercise: Exercise) -> Solved:
+        """The right answers of a predict exercise. `BrokenKernels` if there are none."""
+        return await solve(self.stage, exercise, self._solved)
 
     def runs(self, judged: Subject) -> Runs:
         """What the stages of one check ask the workers through."""

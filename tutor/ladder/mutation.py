@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from tutor.ladder.check import Ladder
-from tutor.ladder.events import CaseFinished, CheckFinished, StageFinished
+from tutor.ladder.first_failure import QUICK, first_failure
+from tutor.ladder.in_order import in_order
 from tutor.ladder.mutants import Mutant, mutants
-from tutor.ladder.proof import AT_ONCE
 from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import STAGES, Record, StageName
 from tutor.sets.errors import ManifestError, Problem
@@ -20,8 +19,6 @@ from tutor.sets.exercise import Exercise
 from tutor.sets.reading import read_manifest
 
 KILL_SHARE = 0.95
-QUICK: tuple[StageName, ...] = ("load", "trace", "interpret", "structure")
-"""What nearly every mutant dies of. The dearer stages are asked about its survivors only."""
 FILE = "mutants.toml"
 
 
@@ -69,22 +66,12 @@ class Share(Record, frozen=True):
         return self.share >= KILL_SHARE and not self.undeclared
 
 
-async def mutation(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncIterator[Killed]:
+def mutation(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncGenerator[Killed]:
     """Judge every mutant of the reference on public and hidden cases, in the order of the program."""
     assert exercise.reference is not None
     found = mutants(exercise.reference.read_text(encoding="utf-8"))
     reasons = declared(exercise, found)
-    slots = asyncio.Semaphore(AT_ONCE)
-    tasks = [asyncio.create_task(_try(ladder, exercise, one, proofs, slots)) for one in found]
-    try:
-        for task in tasks:
-            killed = await task
-            reason = reasons.get(killed.name) if killed.stage is None else None
-            yield msgspec.structs.replace(killed, reason=reason)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return in_order([partial(_try, ladder, exercise, one, reasons.get(one.name), proofs) for one in found])
 
 
 def declared(exercise: Exercise, found: list[Mutant]) -> dict[str, str]:
@@ -115,7 +102,12 @@ def share(outcomes: list[Killed]) -> Share:
     )
 
 
-async def _try(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Proofs, slots: asyncio.Semaphore) -> Killed:
+async def _try(ladder: Ladder, exercise: Exercise, mutant: Mutant, reason: str | None, proofs: Proofs) -> Killed:
+    outcome = await _judged(ladder, exercise, mutant, proofs)
+    return msgspec.structs.replace(outcome, reason=reason if outcome.stage is None else None)
+
+
+async def _judged(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Proofs) -> Killed:
     source = mutant.source.encode()
     name = key(exercise, source, "mutant")
     kept = proofs.find(name, Killed)
@@ -123,26 +115,9 @@ async def _try(ladder: Ladder, exercise: Exercise, mutant: Mutant, proofs: Proof
         return msgspec.structs.replace(kept, name=mutant.name, kept=True)
     rest = tuple(stage for stage in STAGES if stage in ladder.stages(exercise) and stage not in (*QUICK, "device"))
     path = str(Path(exercise.solutions) / "mutant.py")
-    async with slots:
-        outcome = await _first_failure(ladder, exercise, mutant, path, QUICK)
-        if outcome.stage is None:
-            outcome = await _first_failure(ladder, exercise, mutant, path, ("load", "trace", *rest))
+    failure = await first_failure(ladder, exercise, source, path, QUICK)
+    if failure is None:
+        failure = await first_failure(ladder, exercise, source, path, ("load", "trace", *rest))
+    outcome = Killed(mutant.name, failure.stage, failure.code) if failure else Killed(mutant.name, None, None)
     proofs.keep(name, outcome)
     return outcome
-
-
-async def _first_failure(
-    ladder: Ladder, exercise: Exercise, mutant: Mutant, path: str, stages: tuple[StageName, ...]
-) -> Killed:
-    """The first case or stage that fails, in the order in which they end; everything else is stopped then."""
-    events = ladder.check(exercise, mutant.source.encode(), path, only=stages, hidden=True)
-    async with contextlib.aclosing(events):
-        async for event in events:
-            if isinstance(event, CaseFinished) and event.case.status == "failed":
-                return Killed(mutant.name, event.stage, None)
-            if isinstance(event, StageFinished) and event.result.status in ("failed", "error"):
-                code = next((f.code for f in event.result.findings if f.severity == "error"), None)
-                return Killed(mutant.name, event.result.name, code)
-            if isinstance(event, CheckFinished):
-                break
-    return Killed(mutant.name, None, None)

@@ -1,11 +1,12 @@
 """A predict exercise (FORMATS 1): the learner's literals beside what the jaxpr of the author's kernels says.
 
-The stages are `load` and `structure`. The author's kernels are traced by the stager like any attempt, in every check,
-so no answer is stored anywhere. Until all answers are right, nothing that is sent out holds one: the marked jaxpr is
-shown, the access table is not."""
+The stages are `load` and `structure`. The author's kernels are traced by the stager like any attempt, once in the life
+of a `Ladder`, so no file holds an answer. Until all answers are right, nothing that is sent out holds one: the marked
+jaxpr is shown, the access table is not."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -69,9 +70,15 @@ class Solved:
 
 
 async def check_answers(
-    worker: Worker, exercise: Exercise, source: bytes, path: str, *, target: StageName | None = None
+    worker: Worker,
+    exercise: Exercise,
+    source: bytes,
+    path: str,
+    *,
+    known: dict[str, Solved],
+    target: StageName | None = None,
 ) -> AsyncGenerator[Event]:
-    """Judge a file of answers. A `target` before `structure` stops there."""
+    """Judge a file of answers. A `target` before `structure` stops there. `known`: what was solved before."""
     began = time.monotonic()
     questions = exercise.manifest.questions
     diagnosis = {entry.when: entry.say for entry in exercise.manifest.diagnosis}
@@ -89,7 +96,7 @@ async def check_answers(
     yield StageStarted("structure")
     started = time.monotonic()
     try:
-        solved = await solve(worker, exercise)
+        solved = await solve(worker, exercise, known)
     except BrokenKernels as error:
         structure = _our_fault(error.finding)
     except WorkerDied as error:
@@ -123,8 +130,22 @@ async def check_answers(
     yield CheckFinished(verdict)
 
 
-async def solve(worker: Worker, exercise: Exercise) -> Solved:
-    """The right answers of an exercise. `BrokenKernels` if there are none."""
+async def solve(worker: Worker, exercise: Exercise, known: dict[str, Solved]) -> Solved:
+    """The right answers of an exercise, which are then in `known`. `BrokenKernels` if there are none."""
+    await worker.start()  # the verdict names the worker's versions, also where it has nothing to do
+    name = _hash(exercise)
+    if name not in known:
+        known[name] = await _solve(worker, exercise)
+    return known[name]
+
+
+def _hash(exercise: Exercise) -> str:
+    """Of all that the answers follow from, so that an author who edits sees what comes of it."""
+    written = (_file(exercise).source, msgspec.json.encode(exercise.manifest.questions))
+    return hashlib.sha256(b"".join(hashlib.sha256(piece).digest() for piece in written)).hexdigest()
+
+
+async def _solve(worker: Worker, exercise: Exercise) -> Solved:
     questions = exercise.manifest.questions
     kernels = await trace_kernels(worker, exercise)
     answers: dict[str, Value] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from tutor.ladder.check import Ladder
-from tutor.ladder.predict import BrokenKernels, solve
+from tutor.ladder.predict import BrokenKernels
 from tutor.ladder.proof import Program, Proved, judge
 from tutor.ladder.quantities import Value
 from tutor.protocol import Verdict
@@ -16,7 +16,7 @@ _SPACES = ("vmem", "smem", "any", "hbm", "semaphore")
 
 async def prove_answers(ladder: Ladder, exercise: Exercise) -> AsyncIterator[Proved]:
     """Judge every file of answers that decides. `BrokenKernels` if a question has no answer."""
-    answers = (await solve(ladder.stage, exercise)).answers
+    answers = (await ladder.solve(exercise)).answers
     yield await _prove(ladder, exercise, "the computed answers", _written(answers), passes=True)
     yield await _prove(ladder, exercise, "starter.py", exercise.starter)
     yield await _prove(ladder, exercise, "an empty file", "")

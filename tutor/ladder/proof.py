@@ -3,15 +3,16 @@ every wrong answer is caught by the stage and the code that it names."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import math
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from tutor.ladder.check import Ladder
 from tutor.ladder.events import CheckFinished
+from tutor.ladder.in_order import in_order
 from tutor.ladder.proof_cache import Proofs, key
 from tutor.protocol import PARENTS, STAGES, Finding, Record, StageName, Verdict
 from tutor.sets.exercise import Exercise
@@ -20,8 +21,6 @@ ProgramKind = Literal["reference", "starter", "right", "wrong", "zero", "answers
 MARGIN = 1.5
 BROKEN = "KT904"
 _STATUS = {"passed": "passes", "skipped": "was skipped", "unavailable": "cannot be run here", "error": "had an error"}
-AT_ONCE = 2
-"""Programs that are judged at the same time: each waits for its slowest stage, and the other fills the gaps."""
 
 
 class Program(Record, frozen=True):
@@ -70,29 +69,18 @@ def programs(exercise: Exercise) -> list[Program]:
     return found
 
 
-async def prove(ladder: Ladder, exercise: Exercise, proofs: Proofs | None = None) -> AsyncGenerator[Proved]:
+def prove(ladder: Ladder, exercise: Exercise, proofs: Proofs | None = None) -> AsyncGenerator[Proved]:
     """Run every program on public and hidden cases, two at a time, in order. What is in `proofs` is not run again."""
-    slots = asyncio.Semaphore(AT_ONCE)
-    tasks = [asyncio.create_task(_prove(ladder, exercise, program, proofs, slots)) for program in programs(exercise)]
-    try:
-        for task in tasks:
-            yield await task
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return in_order([partial(_prove, ladder, exercise, program, proofs) for program in programs(exercise)])
 
 
-async def _prove(
-    ladder: Ladder, exercise: Exercise, program: Program, proofs: Proofs | None, slots: asyncio.Semaphore
-) -> Proved:
+async def _prove(ladder: Ladder, exercise: Exercise, program: Program, proofs: Proofs | None) -> Proved:
     source = Path(program.path).read_bytes()
     name = key(exercise, source, program.kind, program.stage, program.code, program.only)
     kept = proofs.find(name, Verdict) if proofs else None
     if kept is not None and problem(program, kept) is None:
         return Proved(program, None, kept, kept=True)
-    async with slots:
-        verdict = await judge(ladder, exercise, source, program.path, stages_for(program))
+    verdict = await judge(ladder, exercise, source, program.path, stages_for(program))
     proved = Proved(program, problem(program, verdict), verdict)
     if proofs and proved.problem is None:
         proofs.keep(name, verdict)

@@ -18,7 +18,7 @@ from tutor.ladder.chip import find_device
 from tutor.sets.cache import cache_folder
 from tutor.sets.exercise import Exercise
 
-JUDGES = ("protocol", "wire.py", "findings", "sets", "workers", "jaxpr", "stage", "judge", "ladder")
+JUDGES = ("protocol", "wire", "findings", "sets", "workers", "jaxpr", "stage", "judge", "ladder")
 """The parts of this package that a verdict follows from; the fronts may change freely."""
 WORDS: dict[str, Any] = {
     "title": "", "summary": "", "concepts": (), "requires": (), "hints": (), "starter": "", "diagnosis": (),

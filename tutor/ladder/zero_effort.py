@@ -5,18 +5,20 @@ jnp answers are the exercise's own `xla.py`, once as it is and once with a kerne
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from tutor.ladder.check import Ladder
-from tutor.ladder.proof import AT_ONCE, Program, Proved, judge
+from tutor.ladder.first_failure import QUICK, first_failure
+from tutor.ladder.in_order import in_order
+from tutor.ladder.proof import Program, judge
 from tutor.ladder.proof_cache import Proofs, key
-from tutor.protocol import StageName, Verdict
+from tutor.protocol import Record, StageName
 from tutor.sets.exercise import Exercise
 from tutor.sets.reading import read_text
-
-_QUICK: tuple[StageName, ...] = ("load", "trace", "interpret", "structure")
 
 _HEAD = """\
 import jax
@@ -92,48 +94,45 @@ def attempts(exercise: Exercise) -> dict[str, str]:
     return made
 
 
-async def prove_zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncIterator[Proved]:
-    """Judge them all. Each must fail, by whichever stage."""
-    slots = asyncio.Semaphore(AT_ONCE)
-    tasks = [
-        asyncio.create_task(_try(ladder, exercise, name, source.encode(), proofs, slots))
-        for name, source in attempts(exercise).items()
-    ]
-    try:
-        for task in tasks:
-            yield await task
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+class Tried(Record, frozen=True):
+    """What came of one attempt. `problem` is None if it was turned down; `kept`: an earlier run has seen that."""
+
+    program: Program
+    problem: str | None
+    kept: bool = False
 
 
-async def _try(
-    ladder: Ladder, exercise: Exercise, name: str, source: bytes, proofs: Proofs, slots: asyncio.Semaphore
-) -> Proved:
-    program = Program("zero", name)
+def prove_zero_effort(ladder: Ladder, exercise: Exercise, proofs: Proofs) -> AsyncGenerator[Tried]:
+    """Judge them all. Each must fail, by whichever stage; the first that fails decides."""
+    made = attempts(exercise).items()
+    return in_order([partial(_try, ladder, exercise, name, source.encode(), proofs) for name, source in made])
+
+
+async def _try(ladder: Ladder, exercise: Exercise, name: str, source: bytes, proofs: Proofs) -> Tried:
     proof = key(exercise, source, "zero")
-    kept = proofs.find(proof, Verdict)
+    kept = proofs.find(proof, Tried)
     if kept is not None:
-        return Proved(program, None, kept, kept=True)
+        return msgspec.structs.replace(kept, kept=True)
     path = str(Path(exercise.solutions) / "zero_effort.py")
-    async with slots:
-        verdict = await judge(ladder, exercise, source, path, _QUICK)
-        if verdict.passed:
-            verdict = await judge(ladder, exercise, source, path, None)
-    problem = _problem(verdict)
-    if problem is None:
-        proofs.keep(proof, verdict)
-    return Proved(program, problem, verdict)
+    tried = Tried(Program("zero", name), await _problem(ladder, exercise, source, path))
+    if tried.problem is None:
+        proofs.keep(proof, tried)
+    return tried
 
 
-def _problem(verdict: Verdict) -> str | None:
+async def _problem(ladder: Ladder, exercise: Exercise, source: bytes, path: str) -> str | None:
+    failure = await first_failure(ladder, exercise, source, path, QUICK)
+    if failure is not None:
+        return _ours(failure.stage, failure.trouble) if failure.trouble is not None else None
+    verdict = await judge(ladder, exercise, source, path, None)
     if verdict.passed:
         return "must fail, but passes"
-    broken = [stage for stage in verdict.stages if stage.status == "error"]
-    if broken:
-        return f"must fail, but the tutor itself failed at {broken[0].name}: {broken[0].reason}"
-    return None
+    broken = next((stage for stage in verdict.stages if stage.status == "error"), None)
+    return _ours(broken.name, broken.reason) if broken else None
+
+
+def _ours(stage: StageName, reason: str | None) -> str:
+    return f"must fail, but the tutor itself failed at {stage}: {reason}"
 
 
 def _outputs(exercise: Exercise) -> dict[object, list[tuple[tuple[int, ...], str]]]:

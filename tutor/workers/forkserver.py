@@ -351,7 +351,6 @@ def _child(handler: Handler, data: bytes, jail: Jail, home: Path, server: int, r
     """Everything a forked child does. It leaves by `os._exit`, so nothing of the server runs twice."""
     code = 0
     try:
-        gc.unfreeze()
         job = msgspec.msgpack.decode(data, type=Job)
         limits = job.limits
         faulthandler.register(LAST_WORDS_SIGNAL, all_threads=False)

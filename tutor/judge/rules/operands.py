@@ -1,0 +1,28 @@
+"""What rules share: they find what an exercise names by the data flow that facts hold, not by a Ref's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tutor.protocol import CaseFacts, CaseSpec, KernelFacts, Operand
+
+WINDOW = ".window"
+"""What `emit_pipeline` allocates is named after the array that it pipelines."""
+
+
+def operands_of(name: str, facts: CaseFacts, case: CaseSpec) -> Iterator[tuple[KernelFacts, Operand]]:
+    """Every operand of every kernel that the exercise input or output `name` is."""
+    outputs = [spec.name for spec in case.outputs]
+    for kernel in facts.kernels:
+        made = [operand for operand in kernel.kernel.operands if operand.role == "output"]
+        for operand in kernel.kernel.operands:
+            if operand.argument == name:
+                yield kernel, operand
+        for operand, entry_output in zip(made, kernel.output_arguments, strict=False):
+            if entry_output is not None and entry_output < len(outputs) and outputs[entry_output] == name:
+                yield kernel, operand
+
+
+def times_of(count: int) -> str:
+    """How often, in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
