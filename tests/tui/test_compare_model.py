@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -63,7 +63,6 @@ def test_a_long_line_is_cut_on_our_side_only() -> None:
 TEXTS = st.lists(st.sampled_from(["a = get x", "b = sin a", "set y b", "c = mul a b"]), max_size=8)
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_every_line_of_both_stands_there_once_and_in_order(left: list[str], right: list[str]) -> None:
     one, two = jaxpr(*left) if left else marked([]), jaxpr(*right) if right else marked([])

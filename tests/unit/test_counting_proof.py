@@ -217,7 +217,7 @@ def worked_out(program: list[Any], step: int | None) -> dict[str, int]:
     return total
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(statements, min_size=1, max_size=4))
 def test_random_kernels(program):
     def kernel(x_ref, hbm, o_ref):
@@ -270,7 +270,7 @@ def block_of(choice: tuple[Any, ...], ids: tuple[Any, ...], count: int) -> Any:
             return (count - 1 - at[0]) % count
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     grid=st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
     maps=st.lists(BLOCK, min_size=3, max_size=3),

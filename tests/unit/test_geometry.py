@@ -400,7 +400,7 @@ def test_blocks_that_the_facts_leave_out_are_not_confirmed() -> None:
 # ---------------------------------------------------------------- random kernels
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(statements, min_size=1, max_size=4))
 def test_random_kernels(program: list[Any]) -> None:
     def kernel(x_ref: Any, hbm: Any, o_ref: Any) -> None:
@@ -415,7 +415,7 @@ def test_random_kernels(program: list[Any]) -> None:
     assert said(made(function, {"x": f32(24, 128), "y": f32(8, 128)})) == []
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     grid=st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
     maps=st.lists(BLOCK, min_size=3, max_size=3),

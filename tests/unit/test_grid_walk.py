@@ -55,7 +55,7 @@ def test_an_index_outside_the_grid_is_refused(index):
         step_number(index, (2, 3))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(walks())
 def test_movement_and_bytes(walk):
     current, moved, transfers, distinct = None, 0, 0, {}
@@ -72,7 +72,7 @@ def test_movement_and_bytes(walk):
     assert (walk.transfers, walk.bytes_moved(), walk.least_bytes()) == (transfers, moved, sum(distinct.values()))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(walks())
 def test_visits(walk):
     runs = [key for key, _ in itertools.groupby(walk.block(k) for k in range(step_count(walk.grid)))]
@@ -84,7 +84,7 @@ def test_visits(walk):
     assert walk.out_of_range() == (outside[0] if outside else None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(walks(), st.data())
 def test_the_step_that_wrote(walk, data):
     element = data.draw(st.tuples(*(st.integers(0, n - 1) for n in walk.array_shape)))
