@@ -225,6 +225,31 @@ def test_a_function_that_is_called_twice():
     np.testing.assert_allclose(program.run([X]).outputs[0], 4 * X + 3, rtol=1e-5, atol=1e-5)
 
 
+def onto_empty(x, *, read=False):
+    def kernel(x_ref, memory_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2 + (memory_ref[...] if read else 0)
+
+    return call(kernel, x, jnp.empty(SHAPE, x.dtype), input_output_aliases={1: 0})
+
+
+def test_empty_memory_that_a_kernel_writes():
+    agree(onto_empty, X)
+    agree(lambda x: jax.jit(onto_empty)(doubled(x)), X)
+    agree(lambda x: onto_empty(doubled(x)), X)
+
+
+def test_empty_memory_that_a_kernel_reads_is_garbage_on_a_tpu_and_zero_elsewhere():
+    made = exported(lambda x: onto_empty(x, read=True), X)
+    assert np.isnan(ran(made, [X]).outputs[0]).all()
+    np.testing.assert_allclose(ran(made, [X], as_interpret=True).outputs[0], 2 * X)
+
+
+def test_empty_memory_in_a_loop_and_as_a_result():
+    entry = lambda x: (doubled(x), jax.lax.fori_loop(0, 2, lambda i, c: c + jnp.empty(SHAPE), x))  # noqa: E731
+    ran_as = Program(as_it_is(entry, X)).run([X], as_interpret=True)
+    np.testing.assert_allclose(ran_as.outputs[1], X)
+
+
 def test_a_kernel_in_a_loop_is_not_run_and_can_be_taken_out_all_the_same():
     program = Program(as_it_is(lambda x: jax.lax.fori_loop(0, 3, lambda i, y: doubled(y), x), X))
     with pytest.raises(Unknown, match="inside a loop"):

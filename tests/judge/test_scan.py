@@ -42,6 +42,14 @@ def test_calls_to_code_outside_are_refused(name, platform):
     assert name.partition("\0")[0] in found.message
 
 
+def test_empty_memory_is_let_through_on_a_tpu_only_and_only_if_it_is_nothing_else():
+    assert codes(artifact(lambda x: (x, jnp.empty((8, 128))), platform="tpu")) == []
+    of_nothing = lambda x: (x, jax.ffi.ffi_call("AllocateBuffer", X)())  # noqa: E731
+    assert codes(artifact(of_nothing, "AllocateBuffer", platform="tpu")) == ["KT810"]  # it says more than a plain one
+    for platform in ("cpu", "tpu"):
+        assert codes(artifact(stranger("AllocateBuffer"), "AllocateBuffer", platform=platform)) == ["KT810"]
+
+
 def test_a_call_inside_a_branch_of_a_loop_is_found():
     def nested(x):
         body = lambda i, c: jax.lax.cond(i > 3, stranger("evil"), jnp.sin, c)  # noqa: E731

@@ -65,6 +65,7 @@ def ablated(entry, **options):
     [
         ("honest", doubled, []),
         ("layout outside", lambda x: doubled(x.T.T).reshape(16, 128), []),
+        ("onto empty memory", lambda x: onto_empty(x), []),
         ("chained kernels", lambda x: doubled(doubled(x)), []),
         ("dead kernel", lambda x: (doubled(x), x * 2)[1], ["KT380", "KT381"]),
         ("times zero", lambda x: x * 2 + 0 * doubled(x), ["KT380", "KT381"]),
@@ -149,11 +150,34 @@ def scalar(x):
     return call(kernel, x, scratch_shapes=[pltpu.SMEM((1,), jnp.float32)])
 
 
+def strided(x):
+    """Every other row at a time; where the second half starts is known at run time only."""
+
+    def kernel(x_ref, o_ref):
+        o_ref[::2, :] = x_ref[::2, :] * 2
+        at = pl.ds(pl.program_id(0) + 1, 4, stride=2)
+        o_ref[at, :] = x_ref[at, :] * 2
+
+    return call(kernel, x, grid=(1,), in_specs=[BLOCK], out_specs=BLOCK)
+
+
+BLOCK = pl.BlockSpec((16, 128), lambda i: (0, 0))
+
+
+def onto_empty(x):
+    def kernel(x_ref, memory_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    return call(kernel, x, jnp.empty(SHAPE, x.dtype), in_specs=[SPEC, anywhere], input_output_aliases={1: 0})
+
+
 def rounded(x):
     return doubled(jax.lax.reduce_precision(x, 8, 7))
 
 
 PIECES = [rounded, doubled, matmul, copied, looped, unrolled, aliased, masked, scalar, lambda x: doubled(aliased(x))]
+PIECES += [strided, onto_empty]
 
 
 @pytest.mark.parametrize("entry", PIECES)
@@ -275,6 +299,7 @@ def test_one_kernel_makes_programs_of_the_same_arithmetic(entry):
         (of(lambda x: jnp.sum(x, -1, keepdims=True)), of(lambda x: x[:, :1])),
         (of(lambda x: (whole(x) * 2).astype(jnp.float32)), of(lambda x: whole(x).astype(jnp.float32))),
         (of(lambda x: jnp.exp(x) * jax.lax.erf(x)), of(jax.lax.erf)),
+        (strided, copied),
     ],
 )
 def test_two_programs_that_do_not_belong_together(cpu, tpu):

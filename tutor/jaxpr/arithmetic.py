@@ -1,8 +1,8 @@
 """How much a program computes: arithmetic on numbers, counted by kind, and its constants, inside kernels and outside.
 
 The CPU and the TPU artifact are lowered from one jaxpr, for one target, so both do the same arithmetic: over the whole
-built-in set they agree to the operation. Index arithmetic, which only one of them has, is on integers that are scalars,
-and does not count."""
+built-in set they agree to the operation. Index arithmetic, which only one of them has, does not count: it is on
+integers that are scalars, or makes the index vectors of a strided access."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import jax.export
 
 from tutor.jaxpr.compat import mlir_modules, operations
+from tutor.jaxpr.index_vectors import making_indices
 
 _OUTSIDE: dict[str, str] = {
     "multiply": "mul", "add": "add", "subtract": "add", "negate": "add", "divide": "div", "remainder": "rem",
@@ -51,7 +52,7 @@ WHOLE = "integer "
 def arithmetic(exported: jax.export.Exported) -> Counter[str]:
     """All arithmetic of an artifact, by kind, and every constant once. `erf` counts under its own name."""
     with mlir_modules(exported) as (module, kernels):
-        counted = arithmetic_outside(module)
+        counted = _outside(module, making_indices(operations(module.operation)))
         constants = _constants(module, "stablehlo.constant")
         for _, mosaic in kernels:
             counted += _inside(mosaic)
@@ -61,10 +62,14 @@ def arithmetic(exported: jax.export.Exported) -> Counter[str]:
 
 def arithmetic_outside(module: Any) -> Counter[str]:
     """The arithmetic of a parsed StableHLO module; what is inside its kernels does not count."""
+    return _outside(module, set())
+
+
+def _outside(module: Any, left_out: set[Any]) -> Counter[str]:
     counted: Counter[str] = Counter()
     for operation in operations(module.operation):
         kind = _OUTSIDE.get(operation.name.removeprefix("stablehlo."))
-        if kind is not None:
+        if kind is not None and operation not in left_out:
             counted.update(_named(operation, (kind,)))
     return counted
 

@@ -48,10 +48,10 @@ __all__ = [
     "CHIPS", "BlockDim", "Chip", "Constant", "Dim", "DropVar", "Jaxpr", "JaxprEqn", "OpenKernel", "OpenProgram",
     "Position", "TpuCall", "Var", "View", "access_transforms", "backends_started", "bind", "block_dim", "closed",
     "constant", "device_mesh", "fresh", "in_other_file", "index_dims", "index_steps", "input_effect", "ir",
-    "is_of_pipeline", "is_ref", "is_remote_copy", "is_users", "jaxpr_with", "mlir_modules", "more_scan_constants",
-    "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position", "preload", "read_of",
-    "space", "store_of", "target", "target_chip", "unspecified_sharding", "versions", "view", "with_transforms",
-    "without_kernels", "written_at", "written_elsewhere",
+    "is_of_pipeline", "is_ref", "is_remote_copy", "is_unwritten", "is_users", "jaxpr_with", "mlir_modules",
+    "more_scan_constants", "mosaic_modules", "name_kernels", "new_shape", "operations", "outer_module", "position",
+    "preload", "read_of", "space", "store_of", "target", "target_chip", "unspecified_sharding", "versions", "view",
+    "with_transforms", "without_kernels", "written_at", "written_elsewhere",
 ]  # fmt: skip
 
 sys.modules.setdefault("jaxlib.mlir.dialects.stable_mosaic", ModuleType("jaxlib.mlir.dialects.stable_mosaic"))
@@ -242,12 +242,14 @@ class OpenKernel(NamedTuple):
 class OpenProgram(NamedTuple):
     """A TPU artifact without its kernels, fit to run on a CPU.
 
-    `call` takes the program's arguments and then every result of every kernel, in order; it gives the program's outputs
-    (`outputs` of them) and then every operand of every kernel that stands in no loop or branch."""
+    `call` takes the program's arguments, then every result of every kernel, in order, and then what the memory of
+    `jnp.empty` holds (`unwritten`); it gives the program's outputs (`outputs` of them) and then every operand of every
+    kernel that stands in no loop or branch."""
 
     call: Callable[..., Any]
     outputs: int
     kernels: list[OpenKernel]
+    unwritten: list[jax.ShapeDtypeStruct]
 
 
 def without_kernels(exported: jax.export.Exported, read: Callable[[Any], Any]) -> OpenProgram:
@@ -271,11 +273,23 @@ def without_kernels(exported: jax.export.Exported, read: Callable[[Any], Any]) -
                 result.replace_all_uses_with(block.add_argument(result.type, call.location))
             shown += [] if inside else list(call.operands)
             call.erase()
-        return _closed_again(exported, module, main, end, shown, taken)
+        unwritten = []
+        for buffer in [op for op in operations(main) if is_unwritten(op)]:
+            unwritten.append(jax.ShapeDtypeStruct(*_shape_and_dtype(buffer.results[0].type)))
+            buffer.results[0].replace_all_uses_with(block.add_argument(buffer.results[0].type, buffer.location))
+            shown = [block.arguments[-1] if value == buffer.results[0] else value for value in shown]
+            buffer.erase()
+        return _closed_again(exported, module, main, end, shown, taken, unwritten)
 
 
 def _closed_again(
-    exported: jax.export.Exported, module: Any, main: Any, end: Any, shown: list[Any], taken: list[OpenKernel]
+    exported: jax.export.Exported,
+    module: Any,
+    main: Any,
+    end: Any,
+    shown: list[Any],
+    taken: list[OpenKernel],
+    unwritten: list[jax.ShapeDtypeStruct],
 ) -> OpenProgram:
     block = main.regions[0].blocks[0]
     returned = [*end.operands, *shown]
@@ -287,7 +301,8 @@ def _closed_again(
     for named in ("arg_attrs", "res_attrs"):  # names and shardings of the arguments as they were
         if named in main.attributes:
             del main.attributes[named]
-    avals = [ShapedArray(struct.shape, struct.dtype) for kernel in taken for struct in kernel.results]
+    given = [*(struct for kernel in taken for struct in kernel.results), *unwritten]
+    avals = [ShapedArray(struct.shape, struct.dtype) for struct in given]
     more = [ShapedArray(*_shape_and_dtype(value.type)) for value in shown]
     inputs, outputs = len(exported.in_avals), len(exported.out_avals)
     data = _export._module_to_bytecode(module)
@@ -305,7 +320,7 @@ def _closed_again(
         _out_named_shardings=(*exported._out_named_shardings, *(None for _ in more)),
         out_shardings_hlo=(*exported.out_shardings_hlo, *(None for _ in more)),
     )
-    return OpenProgram(open_.call, outputs, taken)
+    return OpenProgram(open_.call, outputs, taken, unwritten)
 
 
 def _open_kernel(call: Any, inside: bool, read: Callable[[Any], Any]) -> OpenKernel:
@@ -357,9 +372,12 @@ def _strange(call: Any) -> Iterator[str]:
 
 
 def _inline_kernels(main: Any, functions: dict[str, Any]) -> None:
-    """Put the functions that hold kernels where they are called, so that all kernels stand in `main`."""
-    holding = {name for name, f in functions.items() if any(map(_is_kernel_call, operations(f)))}
-    while True:  # a function that calls one that holds kernels holds them too
+    """Put the functions that hold kernels or unwritten memory where they are called, so that all stand in `main`."""
+    wanted = {
+        name: any(_is_kernel_call(op) or is_unwritten(op) for op in operations(f)) for name, f in functions.items()
+    }
+    holding = {name for name, holds in wanted.items() if holds}
+    while True:  # a function that calls one that holds them holds them too
         more = {name for name, f in functions.items() if any(_callee(op) in holding for op in operations(f))}
         if more <= holding:
             break
@@ -400,6 +418,17 @@ def _inline(call: Any, function: Any) -> None:
 def _is_kernel_call(operation: Any) -> bool:
     name = operation.name == "stablehlo.custom_call" and operation.attributes["call_target_name"]
     return bool(name) and ir.StringAttr(name).value == "tpu_custom_call"
+
+
+def is_unwritten(operation: Any) -> bool:
+    """Whether an operation of a TPU artifact is `jnp.empty`: it takes nothing, and gives memory that nobody wrote."""
+    return (
+        operation.name == "stablehlo.custom_call"
+        and ir.StringAttr(operation.attributes["call_target_name"]).value == "AllocateBuffer"
+        and not len(operation.operands)
+        and len(operation.results) == 1
+        and set(operation.attributes) <= {"call_target_name", "mhlo.frontend_attributes", "mhlo.sharding"}
+    )
 
 
 _TENSOR_DTYPES = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2", "i1": "bool"}

@@ -15,7 +15,7 @@ import jax.export
 import numpy as np
 
 from tutor.jaxpr.arithmetic import arithmetic_outside
-from tutor.jaxpr.compat import ir, mlir_modules, operations
+from tutor.jaxpr.compat import ir, is_unwritten, mlir_modules, operations
 from tutor.jaxpr.index_functions import Array, block_indices
 from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.lowered_accesses import COPY, STORES, Touch, bases, bytes_at_most, bytes_copied, touches
@@ -168,7 +168,7 @@ def read_lowered(exported: jax.export.Exported, inputs: Mapping[int, Array] | No
         for operation in operations(module.operation):
             if operation.name not in _QUIET:
                 outside[operation.name] += 1
-            if operation.name == "stablehlo.custom_call":
+            if operation.name == "stablehlo.custom_call" and not is_unwritten(operation):
                 calls[ir.StringAttr(operation.attributes["call_target_name"]).value] += 1
         flow = read_flow(module, tuple(exported.module_kept_var_idx), inputs or {})
         bodies = {call: read_functions(mosaic) for call, mosaic in kernels}

@@ -19,7 +19,7 @@ from tutor.jaxpr.compat import OpenKernel, without_kernels
 from tutor.judge.mosaic.grid import Kernel, run_kernel
 from tutor.judge.mosaic.machine import MOST_WORK
 from tutor.judge.mosaic.reading import Block, Function, functions_of
-from tutor.judge.mosaic.types import Array, Type, Unknown
+from tutor.judge.mosaic.types import Array, Type, Unknown, unwritten
 from tutor.judge.tolerance import is_float
 
 
@@ -39,12 +39,21 @@ class Program:
         opened = without_kernels(exported, _read)
         self._call = jax.jit(opened.call)
         self._outputs = opened.outputs
+        self._unwritten = opened.unwritten
         self._devices = exported.nr_devices
         self.kernels = opened.kernels
 
-    def with_results(self, inputs: Sequence[Array], results: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-        """The outputs, and the operands of the kernels that show theirs, where the kernels give these results."""
-        everything = [np.asarray(leaf) for leaf in jax.tree.leaves(self._call(*inputs, *results))]
+    def with_results(
+        self, inputs: Sequence[Array], results: Sequence[Array], *, as_interpret: bool = True
+    ) -> tuple[list[Array], list[Array]]:
+        """The outputs, and the operands of the kernels that show theirs, where the kernels give these results.
+
+        `as_interpret`: what `jnp.empty` gives is zero, as on a CPU, and not what a TPU's memory happens to hold."""
+        memory = [
+            np.zeros(s.shape, s.dtype) if as_interpret else unwritten(s.shape, s.dtype, as_interpret=False)
+            for s in self._unwritten
+        ]
+        everything = [np.asarray(leaf) for leaf in jax.tree.leaves(self._call(*inputs, *results, *memory))]
         return everything[: self._outputs], everything[self._outputs :]
 
     @property
@@ -68,14 +77,15 @@ class Program:
         first = given = 0
         for opened in self.kernels:
             kernel = _kernel(opened)
-            _, operands = self.with_results(inputs, results)
+            _, operands = self.with_results(inputs, results, as_interpret=as_interpret)
             mine = [_signless(array) for array in operands[first : first + opened.operands]]
             made, machine = run_kernel(kernel, mine, work=left, as_interpret=as_interpret)
             for number, (array, struct) in enumerate(zip(made, opened.results, strict=True)):
                 results[given + number] = array.view(struct.dtype)
             first, given, left = first + opened.operands, given + len(made), machine.left
             happened.append(machine.happened)
-        return Ran(self.with_results(inputs, results)[0], happened, work - left)
+        outputs, _ = self.with_results(inputs, results, as_interpret=as_interpret)
+        return Ran(outputs, happened, work - left)
 
 
 def _read(module: Any) -> dict[str, Function] | Unknown:
