@@ -169,6 +169,16 @@ async def test_a_file_written_by_another_editor_is_asked_about_when_there_is_uns
         assert run.editor.text == "# theirs again\n"
 
 
+async def test_a_question_that_is_left_by_ctrl_q_can_be_asked_again(tmp_path: Path) -> None:
+    async with driven(tmp_path, FakeChecker(wrong)) as run:
+        await run.edit("a", "ctrl+q")
+        await run.until(lambda: "Quit with unsaved text?" in run.text())
+        await run.press("ctrl+q")
+        assert "Quit with unsaved text?" not in run.text() and run.editor.text.startswith("a")
+        await run.press("ctrl+q")
+        await run.until(lambda: "Quit with unsaved text?" in run.text())
+
+
 async def test_saving_over_a_file_that_was_changed_meanwhile_asks(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(wrong)) as run:
         await run.edit("a")

@@ -71,6 +71,16 @@ async def test_leaving_the_page_stops_the_sweep(tmp_path: Path, keys: str) -> No
         await run.until(lambda: checker.cancelled)
 
 
+async def test_quitting_while_a_sweep_is_shown_is_no_fault(tmp_path: Path) -> None:
+    """The page goes while its sweep is being stopped."""
+    checker = FakeChecker(right, gate=Few(3))
+    async with driven(tmp_path, checker) as run:
+        await page(run)
+        await run.until(lambda: "2 of 4" in run.text())
+        run.app.exit()
+    assert checker.cancelled and run.app._exception is None
+
+
 async def test_nothing_to_sweep_is_said(tmp_path: Path) -> None:
     async with driven(tmp_path, FakeChecker(right)) as run:
         await run.edit("#", "space", *"no", "space", *"blocks", "enter")

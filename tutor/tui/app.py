@@ -11,6 +11,7 @@ from textual.binding import Binding
 
 from tutor.tui.keys import spelled
 from tutor.tui.ports import Checker, Course, Exercise, History
+from tutor.tui.screens.ask import Ask
 from tutor.tui.screens.main import MainScreen
 from tutor.tui.theme import DARK, DEFAULTS, LIGHT
 
@@ -72,11 +73,13 @@ class TutorApp[E: Exercise](App[None]):
             asyncio.get_running_loop().add_signal_handler(gone, lambda: self.exit(return_code=INTERRUPTED))
 
     async def action_quit(self) -> None:
-        """Quit; unsaved text is asked about."""
+        """Quit; unsaved text is asked about. With a page or a question over the screen, only that is left."""
         if self.screen is self.main:
             self.main.run_worker(self.main.quit())
+        elif isinstance(self.screen, Ask):
+            self.screen.action_stay()  # whoever asked waits for an answer
         else:
-            self.pop_screen()
+            self.screen.dismiss()
 
     def action_toggle_colours(self) -> None:
         """Change between the dark and the light theme."""

@@ -79,7 +79,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     "Everywhere (single letters: outside the editor)": [
         *(_row(key) for key in KEYS if key.keys or key.letter),
         ("Ctrl+P", "Everything, by name"),
-        ("Ctrl+Q", "Quit; unsaved text is asked about"),
+        ("Ctrl+Q", "Quit; unsaved text is asked about. Over a page: close it"),
     ],
     "In the editor": [
         ("Escape", "Leave the editor; once more stops a running check"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tutor.findings import finding
 from tutor.judge.rules.operands import WINDOW, operands_of, times_of
 from tutor.protocol import Access, CaseFacts, CaseSpec, Figures, Finding, KernelFacts, Rules, Space
@@ -109,12 +111,16 @@ def _few(kind: str, code: str, limits: dict[str, int], facts: CaseFacts, case: C
                 who = " and ".join(dict.fromkeys(access.ref for access in found))
                 message = (
                     f"{who} {'is' if ' and ' not in who else 'are'} {kind}{'ed' if kind == 'load' else 'd'} {often} in "
-                    f"a grid step (lines {', '.join(map(str, lines))}); "
+                    f"a grid step ({_lines(lines)}); "
                     f"{f'{times_of(limit)} is enough' if limit else 'here that is not needed at all'}."
                 )
                 line = lines[-1] if lines else kernel.line
                 findings.append(finding(code, message, line=line, ref=found[-1].ref, case=facts.case))
     return findings
+
+
+def _lines(lines: Sequence[int]) -> str:
+    return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
 
 
 def refs_of(name: str, kernel: KernelFacts, facts: CaseFacts, case: CaseSpec) -> dict[str, Space]:

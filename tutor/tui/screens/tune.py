@@ -46,6 +46,7 @@ class TunePage(ModalScreen[None]):
         self._slug, self._pictures = slug, pictures
         self._sweeping: asyncio.Task[None] | None = None
         self._sweep: Sweep | None = None
+        self._gone = False  # what is left of a sweep has nowhere to be shown
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page"):
@@ -60,6 +61,7 @@ class TunePage(ModalScreen[None]):
         self._sweeping = asyncio.create_task(self._follow())
 
     async def on_unmount(self) -> None:
+        self._gone = True
         await self._end()
 
     async def _follow(self) -> None:
@@ -85,14 +87,14 @@ class TunePage(ModalScreen[None]):
                 await self._sweeping
 
     def _show(self, *, running: bool) -> None:
-        if self._sweep is None or not self.is_attached:
+        if self._sweep is None or self._gone:
             return
         shown = view(self._sweep, running=running)
         self.query_one("#tune-progress", Static).update(Content(shown.progress))
         self.query_one("#tune-body", Static).update(Content("\n").join(map(_content, shown.lines)))
 
     def _say(self, progress: str, words: str) -> None:
-        if self.is_attached:
+        if not self._gone:
             self.query_one("#tune-progress", Static).update(Content(progress))
             self.query_one("#tune-body", Static).update(Content(visible(words, keep="\n")))
 
