@@ -23,6 +23,18 @@ def operands_of(name: str, facts: CaseFacts, case: CaseSpec) -> Iterator[tuple[K
                 yield kernel, operand
 
 
+def discarded(kernel: KernelFacts, facts: CaseFacts, case: CaseSpec) -> list[Operand]:
+    """The outputs of a kernel that nobody gets: memory of the kernel's own under another name.
+
+    Only the last kernel is asked, for an earlier one may hand its outputs on, and only if each output of the exercise
+    is known to come from a kernel: else the output may take part in what is worked out between."""
+    reached = {flows for each in facts.kernels for flows in each.output_arguments if flows is not None}
+    if not facts.kernels or kernel is not facts.kernels[-1] or not reached >= set(range(len(case.outputs))):
+        return []
+    made = [operand for operand in kernel.kernel.operands if operand.role == "output"]
+    return [operand for operand, flows in zip(made, kernel.output_arguments, strict=False) if flows is None]
+
+
 def times_of(count: int) -> str:
     """How often, in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
