@@ -233,6 +233,20 @@ def test_steps_and_bytes_beside_the_reference():
     assert codes(Rules(max_bytes_ratio=1.5), doubled, reference=reference) == []
 
 
+def test_turns_of_a_pipeline_inside_the_kernel_are_steps():
+    def piped(x, rows):
+        block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+        anywhere = pl.BlockSpec(memory_space=pl.ANY)
+        pipeline = pltpu.emit_pipeline(double, grid=(16 // rows,), in_specs=[block], out_specs=[block])
+        return call(lambda x_ref, o_ref: pipeline(x_ref, o_ref), x, grid=(), in_specs=[anywhere], out_specs=anywhere)
+
+    reference = facts(doubled).figures
+    assert reference.steps == 2
+    assert facts(lambda x: piped(x, 4)).figures.steps == 4
+    assert codes(Rules(max_steps_ratio=1), lambda x: piped(x, 4), reference=reference) == ["KT312"]
+    assert codes(Rules(max_steps_ratio=1), lambda x: piped(x, 8), reference=reference) == []
+
+
 def test_a_block_may_be_as_large_as_the_exercise_says():
     assert codes(Rules(max_block={"x": "bm*128"}), doubled) == []
     assert codes(Rules(max_block={"out": 1024}), doubled) == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from tutor.findings import finding
-from tutor.judge.rules.operands import WINDOW, discarded, operands_of
+from tutor.judge.rules.operands import discarded, operands_of
 from tutor.protocol import Alias, CaseFacts, CaseSpec, Figures, Finding, KernelFacts, Operand, Rules, ScratchRule
+from tutor.protocol.facts import WINDOW
 
 ON_CHIP = ("vmem", "smem")
 WRITTEN = {"store", "accumulate", "copy_start"}

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 from tutor.protocol import CaseFacts, CaseSpec, KernelFacts, Operand
 
-WINDOW = ".window"
-"""What `emit_pipeline` allocates is named after the array that it pipelines."""
-
 
 def operands_of(name: str, facts: CaseFacts, case: CaseSpec) -> Iterator[tuple[KernelFacts, Operand]]:
     """Every operand of every kernel that the exercise input or output `name` is."""

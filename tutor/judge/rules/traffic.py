@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from tutor.findings import finding
-from tutor.judge.rules.operands import WINDOW, discarded, operands_of, times_of
+from tutor.judge.rules.operands import discarded, operands_of, times_of
 from tutor.protocol import Access, CaseFacts, CaseSpec, Figures, Finding, KernelFacts, Operand, Rules, Space
+from tutor.protocol.facts import WINDOW
 
 SCRATCH = "scratch"
 """In `max_loads` and `max_stores`: every buffer of the kernel's own."""
@@ -37,7 +38,7 @@ def enough_copies(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Fig
 
 
 def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
-    """The grid has not many more steps than the reference's."""
+    """The grid, with the pipelines inside the kernel, has not many more steps than the reference's."""
     mine, theirs = facts.figures.steps, reference.steps if reference else None
     if rules.max_steps_ratio is None or not theirs or not facts.kernels:
         return []
@@ -50,7 +51,11 @@ def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures
         return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case, hint=hint)]
     if mine <= rules.max_steps_ratio * theirs:
         return []
-    message = f"Your grid has {mine} steps, the reference's {theirs}; at most {rules.max_steps_ratio:g} times as many."
+    inside = mine != sum(kernel.steps or 0 for kernel in facts.kernels)
+    message = (
+        f"Your grid has {mine} steps{', those of the pipeline inside the kernel among them' if inside else ''}, the "
+        f"reference's {theirs}; at most {rules.max_steps_ratio:g} times as many."
+    )
     return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case)]
 
 
