@@ -102,16 +102,41 @@ def warned(code: str, case: str, *, hazards: str = "passed") -> Verdict:
     return verdict(passed=base.passed, stages=stages, score=base.score)
 
 
-def test_memory_that_the_simulator_found_nothing_wrong_with_is_not_confirmed() -> None:
-    """The judge's own run of the program for TPU found it, in a case that was simulated."""
-    judged = judge(warned("KT395", "small"))
+@pytest.mark.parametrize("case", ["small", "wide"])
+def test_memory_that_the_simulator_found_nothing_wrong_with_is_not_confirmed(case: str) -> None:
+    """The judge's own run of the program for TPU found it, in a case that was simulated or in another one."""
+    judged = judge(warned("KT395", case))
     assert (judged.status, judged.share) == ("unconfirmed", 0.0)
     assert [flag.code for flag in judged.flags] == ["KT395"]
 
 
-def test_memory_in_a_case_that_was_not_simulated_or_that_hazards_failed_is_left_to_these() -> None:
-    assert judge(warned("KT395", "wide")).status == "passed"
+def test_memory_that_hazards_failed_is_left_to_it() -> None:
     assert judge(warned("KT395", "small", hazards="failed")).status == "partial"
+
+
+def test_roundings_are_a_warning() -> None:
+    assert judge(warned("KT396", "small")).status == "passed"
+
+
+@pytest.mark.parametrize("code", ["KT106", "KT107", "KT108"])
+def test_where_the_judging_of_the_structure_ended_early_nothing_is_confirmed(code: str) -> None:
+    judged = judge(with_finding(code, stage_name="structure"))
+    assert (judged.status, judged.share) == ("unconfirmed", 0.0)
+    assert [flag.code for flag in judged.flags][-1] == code
+
+
+def test_a_run_for_tpu_that_was_not_possible_is_left_open_where_the_reference_was_run() -> None:
+    base = whole()
+    note = finding("KT394", "It is so.", severity="note", case="small")
+    stages = [
+        msgspec.structs.replace(one, findings=[note] if one.name == "structure" else one.findings)
+        for one in base.stages
+    ]
+    open_ = msgspec.structs.replace(base, stages=stages)
+    judged = judge(open_, base)
+    assert (judged.status, judged.share) == ("unconfirmed", 0.0)
+    assert [flag.code for flag in judged.flags] == ["KT870"]
+    assert judge(open_, open_).status == "passed"
 
 
 def test_a_note_is_no_deceit() -> None:

@@ -11,7 +11,7 @@ def interpreted(status: str) -> StageResult:
     return StageResult("interpret", "passed", cases=[CaseResult("c", status)])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("code", ["KT393", "KT395"])
+@pytest.mark.parametrize("code", ["KT393", "KT395", "KT396"])
 def test_of_a_right_case_it_stands(code: str) -> None:
     found = finding(code, "So it is.", case="c")
     assert with_right_numbers(found, interpreted("passed"))

@@ -24,7 +24,7 @@ NO_PROGRAM = {
     "KT314": "an exercise's own oracle says it; the test below writes one",
     "KT390": "both witnesses come from one trace, so no honest program parts them",
     "KT391": "comes in exercises only, beside any finding of `lower`",
-    **dict.fromkeys(("KT393", "KT394", "KT395"), "comes in exercises only; tests/judge/test_mosaic.py shows it"),
+    **dict.fromkeys(("KT393", "KT394", "KT395", "KT396"), "in exercises only; tests/judge/test_mosaic.py shows it"),
     "KT397": "no index map is known that only one of both witnesses can follow",
     "KT601": "every message of the compiler that is known has a code of its own",
     "KT608": "no kernel is known that crashes the compiler",

@@ -13,10 +13,12 @@ DECEIT = ("KT390", "KT392", "KT393", "KT810", "KT811", "KT812", "KT815", "KT830"
 """The two witnesses disagree, the stages were given different programs, the program for TPU computes another thing, the
 artifact was refused before it was run, the jail refused something, a forged answer. Some of it may be an honest
 mistake: somebody has to look."""
-UNCONFIRMED = ("KT391", "KT397")
-"""Notes that there was something that the second witness could not confirm."""
+UNCONFIRMED = ("KT391", "KT394", "KT397")
+"""Notes that there was something that the second witness, or the run of the program for TPU, could not confirm."""
 NOT_THE_KERNEL = ("KT111", "KT302", "KT380", "KT381")
 """The numbers may be right, but no kernel made them."""
+LOST = ("KT106", "KT107", "KT108", "KT514", "KT813", "KT814")
+"""A run that ended before it had answered."""
 OUT_OF_TIME = ("KT106", "KT206", "KT406", "KT412", "KT609")
 
 
@@ -44,8 +46,8 @@ def judge(verdict: Verdict, reference: Verdict | None = None) -> Judged:
     if "error" in status.values():
         return Judged("infra_error", 0.0, [])
     judged = _by_stages(verdict, errors, status)
-    if judged.share and (hidden := list(_hidden_from_hazards(verdict))):
-        return Judged("unconfirmed", 0.0, [*judged.flags, *_as_flags(hidden)])
+    if judged.share and (against := [*_lost(verdict), *_hidden_from_hazards(verdict)]):
+        return Judged("unconfirmed", 0.0, [*judged.flags, *_as_flags(against)])
     evaded = [name for name in left_open(verdict) if reference is not None and name not in left_open(reference)]
     if not evaded or judged.share == 0:
         return judged
@@ -88,11 +90,18 @@ def _by_stages(verdict: Verdict, errors: list[Finding], status: dict[StageName, 
 
 
 def _hidden_from_hazards(verdict: Verdict) -> Iterator[Finding]:
-    """What the judge's own run found of memory in a case in which the simulator, which runs in the attempt's process,
-    found nothing."""
-    hazards = [stage for stage in verdict.stages if stage.name == "hazards" and stage.status == "passed"]
-    simulated = {case.name for stage in hazards for case in stage.cases}
-    return (found for found in _findings(verdict) if found.code == "KT395" and found.case in simulated)
+    """What the judge's own run found of memory where the simulator found nothing: that runs in the attempt's process,
+    and in few cases."""
+    if any(stage.name == "hazards" and stage.status == "failed" for stage in verdict.stages):
+        return iter(())
+    return (found for found in _findings(verdict) if found.code == "KT395")
+
+
+def _lost(verdict: Verdict) -> Iterator[Finding]:
+    """That the judging of the structure did not come to its end, so that nothing holds the programs together."""
+    for stage in verdict.stages:
+        if stage.name == "structure":
+            yield from (found for found in stage.findings if found.severity == "error" and found.code in LOST)
 
 
 def _idle(verdict: Verdict) -> bool:

@@ -31,7 +31,8 @@ class TpuRuns:
         self._left = work
 
     def check(self, program: Program, case: CaseSpec, inputs: Sequence[Array], want: Sequence[Array]) -> list[Finding]:
-        """KT393 or KT395 where the TPU artifact gives other numbers than the oracle, KT394 where it cannot be run."""
+        """KT393, KT395 or KT396 where the TPU artifact gives other numbers than the oracle; KT394 where it cannot be
+        run."""
         try:
             wrong = self._wrong(program, case, inputs, want, self._tolerance)
             if wrong is None:
@@ -102,4 +103,4 @@ def _rounded(wrong: str, case: CaseSpec) -> Finding:
         "The kernel computes with floats of 16 bits. A TPU rounds after every operation, and interpret mode, on a CPU, "
         f"leaves some of these roundings out: there the numbers are right, and here they are not. {wrong}"
     )
-    return finding("KT395", message, severity="warning", case=case.name, hint="Compute in float32, and round once.")
+    return finding("KT396", message, severity="warning", case=case.name, hint="Compute in float32, and round once.")

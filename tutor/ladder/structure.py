@@ -18,7 +18,7 @@ from tutor.ladder.verdict import stage_result
 from tutor.protocol import CaseFacts, Finding, StageResult
 from tutor.wire import Broken, Ended, Ruled, StructureJob, Traced, TraceJob, Witness, WitnessJob
 
-OF_THE_TPU_RUN = ("KT393", "KT395")
+OF_THE_TPU_RUN = ("KT393", "KT395", "KT396")
 
 
 async def structure_stage(
