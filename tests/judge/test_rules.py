@@ -233,6 +233,20 @@ def test_steps_and_bytes_beside_the_reference():
     assert codes(Rules(max_bytes_ratio=1.5), doubled, reference=reference) == []
 
 
+def test_turns_of_a_pipeline_inside_the_kernel_are_steps():
+    def piped(x, rows):
+        block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+        anywhere = pl.BlockSpec(memory_space=pl.ANY)
+        pipeline = pltpu.emit_pipeline(double, grid=(16 // rows,), in_specs=[block], out_specs=[block])
+        return call(lambda x_ref, o_ref: pipeline(x_ref, o_ref), x, grid=(), in_specs=[anywhere], out_specs=anywhere)
+
+    reference = facts(doubled).figures
+    assert reference.steps == 2
+    assert facts(lambda x: piped(x, 4)).figures.steps == 4
+    assert codes(Rules(max_steps_ratio=1), lambda x: piped(x, 4), reference=reference) == ["KT312"]
+    assert codes(Rules(max_steps_ratio=1), lambda x: piped(x, 8), reference=reference) == []
+
+
 def test_a_block_may_be_as_large_as_the_exercise_says():
     assert codes(Rules(max_block={"x": "bm*128"}), doubled) == []
     assert codes(Rules(max_block={"out": 1024}), doubled) == []
@@ -295,3 +309,101 @@ def gathered(x, size):
 def test_copies_may_not_gather_the_whole_array(size):
     assert codes(Rules(max_block={"x": 2048}), lambda x: gathered(x, size)) == []
     assert codes(Rules(max_block={"x": 1024}), lambda x: gathered(x, size)) == ["KT315"]
+
+
+def beside_an_output(kernel, x, *, kept=False, space=pltpu.VMEM):
+    """A kernel with a second output, which only `kept` hands on."""
+    whole = pl.BlockSpec((16, 128), lambda i: (0, 0))
+    made = call(kernel, x, out=[STRUCT, STRUCT], in_specs=[pl.BlockSpec(memory_space=space)], out_specs=[SPEC, whole])
+    return tuple(made) if kept else made[0]
+
+
+def through_the_output(x_ref, o_ref, held_ref):
+    held_ref[:8] = x_ref[:8]
+    o_ref[...] = held_ref[:8] * 2
+
+
+def with_both(x_ref, o_ref, held_ref):
+    held_ref[...] = x_ref[...]
+    o_ref[...] = x_ref[:8] * 2
+
+
+def test_loads_of_an_output_that_nobody_gets_are_loads_of_scratch():
+    rules = Rules(max_loads={"scratch": 0})
+    assert codes(rules, lambda x: beside_an_output(through_the_output, x)) == ["KT308"]
+    assert codes(rules, lambda x: beside_an_output(through_the_output, x, kept=True)) == []
+    assert codes(rules, lambda x: beside_an_output(with_both, x)) == []
+
+
+def test_an_output_of_an_earlier_kernel_may_be_handed_on():
+    def entry(x):
+        first = call(through_the_output, x, out=[STRUCT, STRUCT], out_specs=[SPEC, SPEC])
+        return call(lambda a, b, o: double(a, o), *first)
+
+    assert codes(Rules(max_loads={"scratch": 0}), entry) == []
+
+
+def test_an_output_that_nobody_gets_does_not_do_the_work_of_the_scratch():
+    rules = Rules(scratch=(ScratchRule(space="vmem", dtype="float32"),))
+
+    def kernel(x_ref, o_ref, held_ref, acc_ref):
+        acc_ref[...] = jnp.zeros_like(acc_ref)
+        held_ref[...] = x_ref[...] + acc_ref[0, 0]
+        o_ref[...] = held_ref[...] * 2
+
+    def entry(x, kept):
+        shapes = {"out": [STRUCT, STRUCT], "out_specs": [SPEC, SPEC]}
+        made = call(kernel, x, scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)], **shapes)
+        return tuple(made) if kept else made[0]
+
+    assert codes(rules, lambda x: entry(x, False)) == ["KT306"]
+    assert codes(rules, lambda x: entry(x, True)) == []
+
+
+def test_copies_may_not_gather_in_an_output_that_nobody_gets():
+    def kernel(x_ref, o_ref, held_ref):
+        for start in (0, 8):
+            pltpu.sync_copy(x_ref.at[pl.ds(start, 8)], held_ref.at[pl.ds(start, 8)])
+        o_ref[...] = held_ref[:8]
+
+    entry = lambda x: beside_an_output(kernel, x, space=pl.ANY)  # noqa: E731
+    assert codes(Rules(max_block={"x": 1024}), entry) == []  # both pieces are fewer than four
+    assert codes(Rules(max_block={"x": 2048 // 4 - 1}), entry).count("KT315") == 3  # each copy, and what they gather
+
+
+def test_a_grid_too_long_to_list_fetches_once_too():
+    def entry(x, order):
+        index_map = {"stays": lambda i, j: (i, 0), "comes again": lambda i, j: (j, 0)}[order]
+        steps = {"stays": (2, 4096), "comes again": (4096, 2)}[order]
+        out = pl.BlockSpec((8, 128), lambda i, j: (0, 0))
+        return call(double, x, grid=steps, in_specs=[pl.BlockSpec((8, 128), index_map)], out_specs=out)
+
+    rules = Rules(fetch_once=("x",))
+    assert codes(rules, lambda x: entry(x, "stays")) == []
+    assert codes(rules, lambda x: entry(x, "comes again")) == ["KT316"]
+
+
+@pytest.mark.parametrize(
+    ("when", "found"),
+    [
+        (None, ["KT316"]),
+        (lambda i, j: j == 0, []),
+        (lambda i, j: j >= 0, ["KT316"]),
+    ],
+)
+def test_copies_of_the_kernels_own_fetch_once(when, found):
+    def kernel(x_ref, o_ref, held_ref):
+        i, j = pl.program_id(0), pl.program_id(1)
+
+        def take():
+            pltpu.sync_copy(x_ref.at[pl.ds(pl.multiple_of(i * 8, 8), 8)], held_ref)
+
+        take() if when is None else pl.when(when(i, j))(take)
+        o_ref[...] = held_ref[...]
+
+    def entry(x):
+        anywhere, out = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec((8, 128), lambda i, j: (i, 0))
+        scratch = [pltpu.VMEM((8, 128), jnp.float32)]
+        return call(kernel, x, grid=(2, 2), in_specs=[anywhere], out_specs=out, scratch_shapes=scratch)
+
+    assert codes(Rules(fetch_once=("x",)), entry) == found

@@ -25,9 +25,7 @@ from tutor.jaxpr.compat import (
 from tutor.jaxpr.equations import Body, Operation, bodies, operation
 from tutor.jaxpr.names import NameBook, clean
 from tutor.protocol import AccessKind, Space
-
-WINDOW = ".window"
-"""How the names of a pipeline's windows end, and no others': rules count the accesses of these otherwise."""
+from tutor.protocol.facts import WINDOW
 
 COUNTED = ("load", "store", "accumulate", "copy_start")
 """The kinds that are summed over a grid step."""

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tutor.jaxpr.lowered import LoweredKernel, LoweredRef
 from tutor.jaxpr.lowered_flow import FRESH
-from tutor.jaxpr.nest import WINDOW
 from tutor.judge.alike import PIPELINED, mlir_dtype, own_refs, words
 from tutor.judge.inside import other_primitives
 from tutor.judge.touched import other_accesses
 from tutor.judge.walked import other_blocks
 from tutor.protocol import KernelFacts, Operand
+from tutor.protocol.facts import WINDOW
 
 
 def differences(kernel: KernelFacts, lowered: LoweredKernel, names: Sequence[str] = ()) -> Iterator[str]:

@@ -6,6 +6,9 @@ from tutor.protocol.asked import ArraySpec
 from tutor.protocol.base import Record
 from tutor.protocol.verdict import Finding, Kernel
 
+WINDOW = ".window"
+"""How the names of a pipeline's windows end, and no others': rules count the accesses of these otherwise."""
+
 
 class Primitive(Record, frozen=True):
     """One equation, for rules about what may stand where. `count` is how often it stands on that line."""
@@ -123,17 +126,33 @@ class CaseFacts(Record, frozen=True):
     def figures(self) -> Figures:
         """What a rule that is a ratio to the reference compares."""
         moved = [count for kernel in self.kernels for count in (kernel.kernel.bytes_in, kernel.kernel.bytes_out)]
-        return Figures(self.case, _sum([kernel.steps for kernel in self.kernels]), _sum(moved))
+        return Figures(self.case, _sum([_turns(kernel) for kernel in self.kernels]), _sum(moved))
 
 
 class Figures(Record, frozen=True):
-    """Grid steps of all kernels of a case, and bytes that they move between HBM and VMEM; None where not known.
+    """Grid steps of all kernels of a case, turns of pipelines inside among them, and bytes that they move between HBM
+    and VMEM; None where not known.
 
     A student's copy of a set has those of the reference, and not the reference."""
 
     case: str
     steps: int | None
     bytes: int | None
+
+
+def _turns(kernel: KernelFacts) -> int | None:
+    """Grid steps, or what pipelines inside take in all of them: such a pipeline is a grid, too.
+
+    A pipeline copies a block of each array in every turn; its copies are of one line. Two pipelines follow
+    each other."""
+    lines: dict[int | None, int] = {}
+    for access in kernel.kernel.accesses:
+        staged = access.to == f"{access.ref}{WINDOW}" or access.ref == f"{access.to}{WINDOW}"
+        if access.kind == "copy_start" and staged:
+            if access.per_step is None:
+                return None
+            lines[access.line] = max(lines.get(access.line, 1), access.per_step)
+    return None if kernel.steps is None else kernel.steps * max(sum(lines.values()), 1)
 
 
 def _sum(counts: list[int | None]) -> int | None:

@@ -11,9 +11,9 @@ from tutor.jaxpr.checks.kernel import KernelView
 from tutor.jaxpr.checks.walk import Event
 from tutor.jaxpr.compat import Constant, Dim, Var, View, is_ref, space
 from tutor.jaxpr.flow import Use
-from tutor.jaxpr.nest import WINDOW
 from tutor.jaxpr.scalars import Value
 from tutor.protocol import Finding
+from tutor.protocol.facts import WINDOW
 
 
 def off_chip_ref_is_indexed(kernel: KernelView) -> Iterator[Finding]:

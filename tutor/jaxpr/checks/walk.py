@@ -16,8 +16,8 @@ from tutor.jaxpr.compat import Jaxpr, JaxprEqn, Position, Var, View, is_ref, pos
 from tutor.jaxpr.equations import Body, Operation, bodies, operation
 from tutor.jaxpr.index_maps import grid_steps
 from tutor.jaxpr.kernels import KernelParts
-from tutor.jaxpr.nest import WINDOW
 from tutor.jaxpr.scalars import Array, Scope, Value
+from tutor.protocol.facts import WINDOW
 
 MAX_TURNS = 32
 MAX_VISITS = 3000

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 
 from tutor.findings import finding
-from tutor.judge.rules.operands import WINDOW, operands_of
+from tutor.judge.rules.operands import discarded, operands_of
 from tutor.protocol import Alias, CaseFacts, CaseSpec, Figures, Finding, KernelFacts, Operand, Rules, ScratchRule
+from tutor.protocol.facts import WINDOW
+
+ON_CHIP = ("vmem", "smem")
+WRITTEN = {"store", "accumulate", "copy_start"}
 
 BUFFERED = 4
 """Blocks of an operand that a kernel may hold in buffers of its own."""
@@ -47,7 +51,27 @@ def right_scratch(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Fig
                 f"both writes and reads. Yours has {', '.join(had) if had else 'no scratch'}."
             )
             findings.append(finding("KT306", message, line=facts.kernels[0].line, case=facts.case))
+        else:
+            findings += _in_its_place(wanted, facts, case)
     return findings
+
+
+def _in_its_place(wanted: ScratchRule, facts: CaseFacts, case: CaseSpec) -> list[Finding]:
+    """Outputs that nobody gets and that do the work of the scratch, which is then there for show."""
+    return [
+        finding(
+            "KT306",
+            f"{output.name} is an output that your function throws away. The kernel writes and reads it, so it does "
+            f"the work of the {wanted.dtype} scratch that this exercise is about.",
+            line=kernel.line,
+            ref=output.name,
+            case=facts.case,
+            hint="Keep the value in a buffer of scratch_shapes, and let the kernel have no output that nobody needs.",
+        )
+        for kernel in facts.kernels
+        for output in discarded(kernel, facts, case)
+        if (output.space, output.dtype) == (wanted.space, wanted.dtype) and _works_with(kernel, output.name)
+    ]
 
 
 def right_alias(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
@@ -82,7 +106,9 @@ def small_blocks(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figu
                     finding("KT315", message, line=kernel.line, ref=operand.name, case=facts.case, hint=hint)
                 )
             findings += _large_copies(kernel, operand, name, most, facts.case)
-            findings += _large_buffers(kernel, operand, name, most, facts.case)
+            own = [other for other in kernel.kernel.operands if other.role == "scratch"]
+            own += [other for other in discarded(kernel, facts, case) if other.space in ON_CHIP]
+            findings += _large_buffers(kernel, operand, own, name, most, facts.case)
     return findings
 
 
@@ -104,13 +130,15 @@ def _large_copies(kernel: KernelFacts, operand: Operand, name: str, most: int, c
     return findings
 
 
-def _large_buffers(kernel: KernelFacts, operand: Operand, name: str, most: int, case: str) -> list[Finding]:
+def _large_buffers(
+    kernel: KernelFacts, operand: Operand, own: list[Operand], name: str, most: int, case: str
+) -> list[Finding]:
     """Buffers of the kernel's own in which copies gather an operand, until it is on the chip as a whole."""
     copied = [copy for copy in kernel.kernel.accesses if copy.kind == "copy_start"]
     ends = {copy.to for copy in copied if copy.ref == operand.name}
     ends |= {copy.ref for copy in copied if copy.to == operand.name}
-    buffers = [other for other in kernel.kernel.operands if other.role == "scratch" and other.name in ends]
-    held = sum(math.prod(other.shape) for other in buffers if not other.name.endswith(WINDOW))
+    buffers = [other for other in own if other.name in ends]
+    held = sum(math.prod(_held(other)) for other in buffers if not other.name.endswith(WINDOW))
     if held <= BUFFERED * most:
         return []
     message = (
@@ -120,6 +148,11 @@ def _large_buffers(kernel: KernelFacts, operand: Operand, name: str, most: int, 
     hint = "Keep as many pieces on the chip as are copied and worked on at the same time: two, mostly."
     line = copied[0].line or kernel.line
     return [finding("KT315", message, line=line, ref=operand.name, case=case, hint=hint)]
+
+
+def _held(operand: Operand) -> list[int]:
+    """What of an operand is on the chip at a time."""
+    return operand.shape if operand.block_shape is None else [n or 1 for n in operand.block_shape]
 
 
 def aliases_to(name: str, kernel: KernelFacts, case: CaseSpec) -> list[Alias]:
@@ -144,8 +177,14 @@ def _has_scratch(kernel: KernelFacts, wanted: ScratchRule, case: CaseSpec) -> bo
         same = (access.space, access.dtype) == (wanted.space, wanted.dtype)
         if same and access.ref not in given and (shape is None or shapes.get(access.ref) == shape):
             kinds.setdefault(access.ref, set()).add(access.kind)
-    written = {"store", "accumulate", "copy_start"}
-    return any("load" in kind and bool(written & kind) for kind in kinds.values())
+    return any("load" in kind and bool(WRITTEN & kind) for kind in kinds.values())
+
+
+def _works_with(kernel: KernelFacts, ref: str) -> bool:
+    """Whether the kernel both writes a Ref and reads it."""
+    kinds = {access.kind for access in kernel.kernel.accesses if access.ref == ref}
+    filled = any(access.kind == "copy_start" and access.to == ref for access in kernel.kernel.accesses)
+    return bool({"load", "copy_start"} & kinds) and (filled or bool({"store", "accumulate"} & kinds))
 
 
 def _elements(written: int | str, case: CaseSpec) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tutor.findings import finding
-from tutor.judge.rules.operands import WINDOW, operands_of, times_of
-from tutor.protocol import Access, CaseFacts, CaseSpec, Figures, Finding, KernelFacts, Rules, Space
+from tutor.judge.rules.operands import discarded, operands_of, times_of
+from tutor.protocol import Access, CaseFacts, CaseSpec, Figures, Finding, KernelFacts, Operand, Rules, Space
+from tutor.protocol.facts import WINDOW
 
 SCRATCH = "scratch"
 """In `max_loads` and `max_stores`: every buffer of the kernel's own."""
@@ -37,7 +39,7 @@ def enough_copies(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Fig
 
 
 def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures | None) -> list[Finding]:
-    """The grid has not many more steps than the reference's."""
+    """The grid, with the pipelines inside the kernel, has not many more steps than the reference's."""
     mine, theirs = facts.figures.steps, reference.steps if reference else None
     if rules.max_steps_ratio is None or not theirs or not facts.kernels:
         return []
@@ -50,7 +52,11 @@ def few_steps(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figures
         return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case, hint=hint)]
     if mine <= rules.max_steps_ratio * theirs:
         return []
-    message = f"Your grid has {mine} steps, the reference's {theirs}; at most {rules.max_steps_ratio:g} times as many."
+    inside = mine != sum(kernel.steps or 0 for kernel in facts.kernels)
+    message = (
+        f"Your grid has {mine} steps{', those of the pipeline inside the kernel among them' if inside else ''}, the "
+        f"reference's {theirs}; at most {rules.max_steps_ratio:g} times as many."
+    )
     return [finding("KT312", message, line=facts.kernels[0].line, case=facts.case)]
 
 
@@ -80,20 +86,62 @@ def fetched_once(rules: Rules, facts: CaseFacts, case: CaseSpec, reference: Figu
     findings = []
     for name in rules.fetch_once:
         for kernel, operand in operands_of(name, facts, case):
-            walk = next((walk for walk in kernel.walks if walk.operand == operand.name), None)
-            blocks = [tuple(block) for block in walk.blocks] if walk else []
-            fetches = sum(block != before for block, before in zip(blocks, [None, *blocks], strict=False))
-            if fetches > len(set(blocks)):
-                message = (
-                    f"{operand.name} is fetched {times_of(fetches)}, but there are only {len(set(blocks))} different "
-                    "blocks of it: the grid leaves a block and comes back to it. A block stays on the chip only as "
-                    "long as the steps that need it follow each other."
-                )
-                hint = "Make the axis that its index map ignores the last, innermost one."
-                findings.append(
-                    finding("KT316", message, line=kernel.line, ref=operand.name, case=facts.case, hint=hint)
-                )
+            findings += _left_and_fetched_again(kernel, operand, facts.case)
+            findings += _copied_again(kernel, operand, facts.case)
     return findings
+
+
+def _left_and_fetched_again(kernel: KernelFacts, operand: Operand, case: str) -> list[Finding]:
+    moved = next((staged for staged in kernel.staged if staged.operand == operand.name), None)
+    if moved is None or moved.moves <= moved.least_moves:
+        return []
+    message = (
+        f"{operand.name} is fetched {times_of(moved.moves)}, but there are only {moved.least_moves} different blocks "
+        "of it: the grid leaves a block and comes back to it. A block stays on the chip only as long as the steps "
+        "that need it follow each other."
+    )
+    hint = "Make the axis that its index map ignores the last, innermost one."
+    return [finding("KT316", message, line=kernel.line, ref=operand.name, case=case, hint=hint)]
+
+
+def _copied_again(kernel: KernelFacts, operand: Operand, case: str) -> list[Finding]:
+    """Copies of the kernel's own that bring more bytes of an operand than it has."""
+    copies = [copy for copy in _from_hbm(kernel) if copy.ref == operand.name]
+    first = next((copy for copy in copies if copy.per_step and copy.bytes_per_step), None)
+    brought = _least_copied(kernel, operand.name)
+    if first is None or brought is None:
+        return []
+    item = (first.bytes_per_step or 0) / ((first.per_step or 1) * math.prod(first.shape))
+    has = math.ceil(item * math.prod(operand.shape))
+    if brought <= has:
+        return []
+    message = (
+        f"Copies of the kernel's own bring {brought:,} bytes of {operand.name} over the whole grid, but it has only "
+        f"{has:,}: what was on the chip already is copied again."
+    )
+    hint = "Copy a piece when the grid first needs it, and order the grid so that all steps that need it follow."
+    return [finding("KT316", message, line=first.line or kernel.line, ref=operand.name, case=case, hint=hint)]
+
+
+def _least_copied(kernel: KernelFacts, ref: str) -> int | None:
+    """How many bytes of a Ref are copied from HBM over the whole grid, at least; None where nothing can be said.
+
+    Copies in no branch run in each step. How often the others run only the kernel's bytes tell, which are those of all
+    operands: what pipelined blocks move is taken off, and what other Refs can have moved at most."""
+    if kernel.steps is None:
+        return None
+    always = [copy.bytes_per_step or 0 for copy in _from_hbm(kernel) if copy.ref == ref and not copy.branch]
+    others = _total([copy.bytes_per_step for copy in _from_hbm(kernel) if copy.ref != ref])
+    least = kernel.steps * sum(always)
+    if kernel.kernel.bytes_in is None or others is None:
+        return least
+    inputs = {operand.name for operand in kernel.kernel.operands if operand.role != "output"}
+    blocks = sum(staged.bytes for staged in kernel.staged if staged.operand in inputs)
+    return max(least, kernel.kernel.bytes_in - blocks - kernel.steps * others)
+
+
+def _from_hbm(kernel: KernelFacts) -> list[Access]:
+    return [copy for copy in kernel.kernel.accesses if copy.kind == "copy_start" and copy.space in ("any", "hbm")]
 
 
 def _few(kind: str, code: str, limits: dict[str, int], facts: CaseFacts, case: CaseSpec) -> list[Finding]:
@@ -126,13 +174,12 @@ def _lines(lines: Sequence[int]) -> str:
 def refs_of(name: str, kernel: KernelFacts, facts: CaseFacts, case: CaseSpec) -> dict[str, Space]:
     """The Refs of one kernel that an exercise means by a name, with their spaces; an array may be given twice.
 
-    `scratch` are all buffers of the kernel's own, but not the windows of a pipeline inside it."""
+    `scratch` are all buffers of the kernel's own, outputs that nobody gets among them, but not the windows of a
+    pipeline inside it."""
     if name == SCRATCH and name not in (spec.name for spec in (*case.inputs, *case.outputs)):
-        return {
-            operand.name: operand.space
-            for operand in kernel.kernel.operands
-            if operand.role == "scratch" and not operand.name.endswith(WINDOW)
-        }
+        scratch = [operand for operand in kernel.kernel.operands if operand.role == "scratch"]
+        own = [*scratch, *discarded(kernel, facts, case)]
+        return {operand.name: operand.space for operand in own if not operand.name.endswith(WINDOW)}
     mine: dict[str, Space] = {
         operand.name: operand.space for other, operand in operands_of(name, facts, case) if other is kernel
     }
