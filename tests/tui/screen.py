@@ -67,11 +67,14 @@ class Driven:
         """Wait until no message, callback or layout is left to do. (The pilot only waits until the process uses little
         time, which a busy machine looks like as well.)"""
         quiet = 0
-        while quiet < 2:
+        for _ in range(1000):
+            if quiet == 2 or self.app._exit:  # what an app that ends has not done stays undone
+                break
             await self.pilot._wait_for_screen()
             await asyncio.sleep(0.005)
             quiet = quiet + 1 if self._idle() else 0
-        self.app.screen._on_timer_update()
+        if not self.app._exit:
+            self.app.screen._on_timer_update()
 
     def _idle(self) -> bool:
         screen = self.app.screen
